@@ -54,10 +54,11 @@ double stats_autocorrelation(const double *x, size_t n, size_t lag);
  *
  *     1/n_eff = 1/n + 2/n * sum over j = 1..n/5 of (n - j)/n * r_xx(j) * r_yy(j)
  *
- * Bartlett, "Some aspects of the time-correlation problem", J. Royal Stat. Soc. 98 (1935); in this form, with
- * the truncation at n/5, Pyper and Peterman, "Comparison of methods to account for autocorrelation in
- * correlation analyses of fish data", Can. J. Fish. Aquat. Sci. 55 (1998). The result is kept within 3..n:
- * series that alternate never count for more than they are. NaN for n < 3 or where a series never changes.
+ * Bartlett, "Some aspects of the time-correlation problem in regard to tests of significance", J. Royal Stat.
+ * Soc. 98 (1935); with the truncation at n/5 and the estimator above, Pyper and Peterman, "Comparison of
+ * methods to account for autocorrelation in correlation analyses of fish data", Can. J. Fish. Aquat. Sci. 55
+ * (1998). The result is kept within 3..n: series that alternate never count for more than they are. NaN for
+ * n < 3, where a series never changes, or where memory is short.
  */
 double stats_effective_n(const double *x, const double *y, size_t n);
 
