@@ -1,0 +1,446 @@
+#include "bench/workload.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/timing.h"
+
+/* ---- configuration
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Counts beyond this are typing errors, and sums of them must not overflow. */
+#define COUNT_MOST (UINT64_C(1) << 48)
+
+static bool read_counts(struct workload *workload, struct properties *properties, bool has_time_limit,
+			struct failure *failure)
+{
+	if (!properties_count(properties, "recordcount", 1000, 1, COUNT_MOST, &workload->record_count,
+			      failure) ||
+	    !properties_count(properties, "insertstart", 0, 0, COUNT_MOST, &workload->insert_start, failure))
+		return false;
+	if (workload->insert_start >= workload->record_count)
+		return failure_set(failure, EXIT_WRONG_USAGE,
+				   "property insertstart=%" PRIu64
+				   ": expected less than recordcount=%" PRIu64,
+				   workload->insert_start, workload->record_count);
+	if (!properties_count(properties, "insertcount", workload->record_count - workload->insert_start, 1,
+			      COUNT_MOST, &workload->insert_count, failure))
+		return false;
+	if (workload->insert_count > workload->record_count - workload->insert_start)
+		return failure_set(failure, EXIT_WRONG_USAGE,
+				   "property insertcount=%" PRIu64 ": insertstart=%" PRIu64
+				   " and it together pass recordcount=%" PRIu64,
+				   workload->insert_count, workload->insert_start, workload->record_count);
+	if (!properties_count(properties, "operationcount", has_time_limit ? 0 : 1000, 0, COUNT_MOST,
+			      &workload->operation_count, failure))
+		return false;
+	if (!workload->operation_count && !has_time_limit)
+		return failure_set(
+			failure, EXIT_WRONG_USAGE,
+			"property operationcount=0: a run without end needs maxexecutiontime=SECONDS");
+	return true;
+}
+
+static bool read_mix(struct workload *workload, struct properties *properties, struct failure *failure)
+{
+	static const char *const names[MIX_COUNT] = {"readproportion", "updateproportion", "insertproportion",
+						     "scanproportion", "readmodifywriteproportion"};
+	static const double defaults[MIX_COUNT] = {0.60, 0.25, 0, 0.15, 0};
+
+	for (unsigned i = 0; i < MIX_COUNT; i++)
+		if (!properties_real(properties, names[i], defaults[i], 0, 1e9, &workload->mix[i], failure))
+			return false;
+	if (!weighted_init(&workload->chooser, workload->mix, MIX_COUNT))
+		return failure_set(
+			failure, EXIT_WRONG_USAGE,
+			"properties readproportion, updateproportion, insertproportion, scanproportion and "
+			"readmodifywriteproportion are all 0: give at least one a weight");
+	return true;
+}
+
+static bool read_requests(struct workload *workload, struct properties *properties, struct failure *failure)
+{
+	static const char *const distributions[] = {"zipfian", "uniform", "latest", NULL};
+	static const char *const lengths[] = {"uniform", "zipfian", NULL};
+	static const char *const orders[] = {"hashed", "ordered", NULL};
+	unsigned scan_distribution, order;
+	uint64_t padding;
+
+	if (!properties_choice(properties, "requestdistribution", REQUEST_ZIPFIAN, distributions,
+			       &workload->distribution, failure) ||
+	    !properties_count(properties, "maxscanlength", 1000, 1, COUNT_MOST, &workload->scan_max,
+			      failure) ||
+	    !properties_count(properties, "minscanlength", 1, 1, workload->scan_max, &workload->scan_min,
+			      failure) ||
+	    !properties_choice(properties, "scanlengthdistribution", 0, lengths, &scan_distribution,
+			       failure) ||
+	    !properties_choice(properties, "insertorder", 0, orders, &order, failure) ||
+	    !properties_count(properties, "zeropadding", 1, 1, KEY_PADDING_MOST, &padding, failure) ||
+	    !properties_count(properties, "seed", 1, 0, UINT64_MAX, &workload->seed, failure))
+		return false;
+	workload->scan_zipfian = scan_distribution == 1;
+	workload->naming = (struct key_naming){.hashed = order == 0, .padding = (unsigned)padding};
+	return true;
+}
+
+static bool read_documents(struct workload *workload, struct properties *properties, struct failure *failure)
+{
+	enum { DOCUMENT_MOST_MIB = 64 };
+	static const char *const constant[] = {"constant", NULL}, *const copies[] = {"field", "document",
+										     NULL};
+	uint64_t count, bytes;
+	unsigned only_constant;
+
+	if (!properties_count(properties, "fieldcount", 10, 1, 100000, &count, failure) ||
+	    !properties_count(properties, "fieldlength", 100, 1, UINT32_MAX, &bytes, failure) ||
+	    !properties_choice(properties, "fieldlengthdistribution", 0, constant, &only_constant, failure) ||
+	    !properties_flag(properties, "readallfields", true, &workload->read_all_fields, failure) ||
+	    !properties_flag(properties, "writeallfields", false, &workload->write_all_fields, failure) ||
+	    !properties_choice(properties, "clientcopy", COPY_FIELDS, copies, &workload->copy, failure))
+		return false;
+	if (count * bytes > (uint64_t)DOCUMENT_MOST_MIB << 20)
+		return failure_set(failure, EXIT_WRONG_USAGE,
+				   "properties fieldcount=%" PRIu64 " and fieldlength=%" PRIu64
+				   " make documents larger than %d MiB: make one of them smaller",
+				   count, bytes, DOCUMENT_MOST_MIB);
+	workload->field_count = (uint32_t)count;
+	workload->field_bytes = (uint32_t)bytes;
+	return true;
+}
+
+/*
+ * The keys of the run: those loaded and, for the Zipfian, twice the inserts expected, since its hash must not
+ * change while keys are added (YCSB's "fudge factor"); worker_choose() skips what is not there yet.
+ */
+static void make_generators(struct workload *workload)
+{
+	double total = 0, inserts;
+
+	for (unsigned i = 0; i < MIX_COUNT; i++)
+		total += workload->mix[i];
+	inserts = workload->mix[OP_INSERT] / total * (double)workload->operation_count * 2;
+	scrambled_init(&workload->scrambled, workload->insert_count + (uint64_t)inserts);
+	zipfian_init(&workload->scan_lengths, workload->scan_max - workload->scan_min + 1, ZIPFIAN_THETA);
+}
+
+bool workload_init(struct workload *workload, struct properties *properties, bool has_time_limit,
+		   struct failure *failure)
+{
+	*workload = (struct workload){0};
+	if (!read_counts(workload, properties, has_time_limit, failure) ||
+	    !read_mix(workload, properties, failure) || !read_requests(workload, properties, failure) ||
+	    !read_documents(workload, properties, failure))
+		return false;
+	make_generators(workload);
+	workload->field_names = must_calloc(workload->field_count, sizeof *workload->field_names);
+	for (uint32_t i = 0; i < workload->field_count; i++)
+		snprintf(workload->field_names[i], sizeof *workload->field_names, "field%" PRIu32, i);
+	return true;
+}
+
+void workload_destroy(struct workload *workload)
+{
+	free(workload->field_names);
+}
+
+void workload_begin(struct workload *workload, bool loading)
+{
+	keyspace_init(&workload->keyspace, loading ? workload->insert_start : workload->record_count);
+}
+
+void workload_end(struct workload *workload)
+{
+	keyspace_destroy(&workload->keyspace);
+}
+
+/* ---- workers
+ * ---------------------------------------------------------------------------------------------------- */
+
+void worker_init(struct worker *worker, struct workload *workload, const struct engine *engine, void *session,
+		 struct measure_thread *measure, unsigned thread)
+{
+	*worker = (struct worker){
+		.workload = workload, .engine = engine, .session = session, .measure = measure};
+	prng_seed(&worker->prng, workload->seed, thread);
+	latest_init(&worker->latest, keyspace_limit(&workload->keyspace) + 1);
+	worker->values = must_calloc(workload->field_count, workload->field_bytes);
+	worker->fields = must_calloc(workload->field_count, sizeof *worker->fields);
+	for (uint32_t i = 0; i < workload->field_count; i++)
+		worker->fields[i] = (struct field_view){
+			.name = workload->field_names[i],
+			.value = worker->values + (size_t)i * workload->field_bytes,
+			.name_bytes = (uint32_t)strlen(workload->field_names[i]),
+			.value_bytes = workload->field_bytes,
+		};
+}
+
+void worker_destroy(struct worker *worker)
+{
+	free(worker->values);
+	free(worker->fields);
+	free(worker->results);
+}
+
+/* Printable characters, eight at a time: 6 random bits each, so the engine's compression finds little. */
+static void fill_random(struct prng *prng, char *out, size_t bytes)
+{
+	while (bytes) {
+		uint64_t chunk =
+			(prng_next(prng) & UINT64_C(0x3F3F3F3F3F3F3F3F)) + UINT64_C(0x2020202020202020);
+		size_t step = bytes < 8 ? bytes : 8;
+
+		memcpy(out, &chunk, step);
+		out += step;
+		bytes -= step;
+	}
+}
+
+/* ---- what a client does with a document
+ * ------------------------------------------------------------------------- */
+
+struct reading {
+	struct worker *worker;
+	const char *only; /* the one field wanted, or NULL for all */
+};
+
+static void *copy_document(const struct reading *reading, const void *value, size_t bytes,
+			   const char **reason)
+{
+	void *copy;
+
+	if (reading->worker->workload->copy == COPY_FIELDS)
+		return record_decode(value, bytes, reading->only, reason);
+	if (!record_check(value, bytes, reason))
+		return NULL;
+	copy = malloc(bytes);
+	if (copy)
+		memcpy(copy, value, bytes);
+	else
+		*reason = "out of memory";
+	return copy;
+}
+
+static bool keep_result(struct worker *worker, void *copy)
+{
+	if (worker->result_count == worker->result_room) {
+		uint64_t room = worker->result_room ? worker->result_room * 2 : 16;
+		void **grown = realloc(worker->results, room * sizeof *grown);
+
+		if (!grown)
+			return false;
+		worker->results = grown;
+		worker->result_room = room;
+	}
+	worker->results[worker->result_count++] = copy;
+	return true;
+}
+
+static void free_copy(const struct worker *worker, void *copy)
+{
+	if (worker->workload->copy == COPY_FIELDS)
+		record_free(copy);
+	else
+		free(copy);
+}
+
+static bool take_document(void *context, const void *value, size_t bytes)
+{
+	struct reading *reading = context;
+	const char *reason = "out of memory";
+	void *copy = copy_document(reading, value, bytes, &reason);
+
+	if (copy && keep_result(reading->worker, copy))
+		return true;
+	if (copy)
+		free_copy(reading->worker, copy);
+	engine_complain(reading->worker->engine, "read", reason);
+	return false;
+}
+
+static void drop_results(struct worker *worker)
+{
+	for (uint64_t i = 0; i < worker->result_count; i++)
+		free_copy(worker, worker->results[i]);
+	worker->result_count = 0;
+}
+
+struct change {
+	struct worker *worker;
+	uint32_t first; /* of worker->fields */
+	uint32_t count;
+};
+
+static void *change_document(void *context, const void *value, size_t bytes, size_t *new_bytes)
+{
+	struct change *change = context;
+	const char *reason = "";
+	void *changed = record_change(value, bytes, change->worker->fields + change->first, change->count,
+				      new_bytes, &reason);
+
+	if (!changed)
+		engine_complain(change->worker->engine, "update", reason);
+	return changed;
+}
+
+/* ---- operations
+ * ------------------------------------------------------------------------------------------------- */
+
+static void choose_key(struct worker *worker, char key[KEY_BYTES])
+{
+	key_name(key, worker_choose(worker), &worker->workload->naming);
+}
+
+uint64_t worker_choose(struct worker *worker)
+{
+	struct workload *workload = worker->workload;
+	uint64_t limit = keyspace_limit(&workload->keyspace), number;
+
+	if (workload->distribution == REQUEST_LATEST)
+		return latest_next(&worker->latest, limit, &worker->prng);
+	do
+		number = workload->insert_start +
+			 (workload->distribution == REQUEST_UNIFORM
+				  ? prng_below(&worker->prng, workload->insert_count)
+				  : scrambled_next(&workload->scrambled, &worker->prng));
+	while (number >= limit);
+	return number;
+}
+
+static const char *choose_read_field(struct worker *worker)
+{
+	struct workload *workload = worker->workload;
+
+	return workload->read_all_fields
+		       ? NULL
+		       : workload->field_names[prng_below(&worker->prng, workload->field_count)];
+}
+
+static struct change choose_change(struct worker *worker)
+{
+	struct workload *workload = worker->workload;
+	struct change change = {.worker = worker, .first = 0, .count = workload->field_count};
+
+	if (!workload->write_all_fields) {
+		change.first = (uint32_t)prng_below(&worker->prng, workload->field_count);
+		change.count = 1;
+	}
+	fill_random(&worker->prng, worker->values + (size_t)change.first * workload->field_bytes,
+		    (size_t)change.count * workload->field_bytes);
+	return change;
+}
+
+static uint64_t choose_scan_length(struct worker *worker)
+{
+	struct workload *workload = worker->workload;
+
+	if (workload->scan_zipfian)
+		return workload->scan_min + zipfian_next(&workload->scan_lengths, &worker->prng);
+	return workload->scan_min + prng_below(&worker->prng, workload->scan_max - workload->scan_min + 1);
+}
+
+static void measured_read(struct worker *worker, const char *key, const char *only)
+{
+	struct reading reading = {worker, only};
+	uint64_t start_ns = monotonic_ns();
+	enum op_status status = worker->engine->read(worker->session, key, take_document, &reading);
+
+	drop_results(worker);
+	measure_operation(worker->measure, OP_READ, status, monotonic_ns() - start_ns);
+}
+
+static void measured_update(struct worker *worker, const char *key, struct change change)
+{
+	uint64_t start_ns = monotonic_ns();
+	enum op_status status = worker->engine->update(worker->session, key, change_document, &change);
+
+	measure_operation(worker->measure, OP_UPDATE, status, monotonic_ns() - start_ns);
+}
+
+static enum op_status measured_insert(struct worker *worker, uint64_t number)
+{
+	struct workload *workload = worker->workload;
+	char key[KEY_BYTES];
+	enum op_status status = STATUS_ERROR;
+	uint64_t start_ns;
+	size_t bytes;
+	void *document;
+
+	key_name(key, number, &workload->naming);
+	fill_random(&worker->prng, worker->values, (size_t)workload->field_count * workload->field_bytes);
+	start_ns = monotonic_ns();
+	document = record_encode(worker->fields, workload->field_count, &bytes);
+	if (document)
+		status = worker->engine->insert(worker->session, key, document, bytes);
+	else
+		engine_complain(worker->engine, "insert", "out of memory");
+	free(document);
+	measure_operation(worker->measure, OP_INSERT, status, monotonic_ns() - start_ns);
+	return status;
+}
+
+static void transact_scan(struct worker *worker)
+{
+	struct reading reading = {worker, choose_read_field(worker)};
+	uint64_t length = choose_scan_length(worker), start_ns;
+	char key[KEY_BYTES];
+	enum op_status status;
+
+	choose_key(worker, key);
+	start_ns = monotonic_ns();
+	status = worker->engine->scan(worker->session, key, length, take_document, &reading);
+	drop_results(worker);
+	measure_operation(worker->measure, OP_SCAN, status, monotonic_ns() - start_ns);
+}
+
+static void transact_read_modify_write(struct worker *worker, const char *key)
+{
+	const char *only = choose_read_field(worker);
+	struct change change = choose_change(worker);
+	uint64_t start_ns = monotonic_ns();
+
+	measured_read(worker, key, only);
+	measured_update(worker, key, change);
+	measure_latency(worker->measure, OP_READ_MODIFY_WRITE, monotonic_ns() - start_ns);
+}
+
+static enum op_status insert_next(struct worker *worker)
+{
+	struct keyspace *keyspace = &worker->workload->keyspace;
+	uint64_t number = keyspace_take(keyspace);
+	enum op_status status = measured_insert(worker, number);
+
+	keyspace_acknowledge(keyspace, number);
+	return status;
+}
+
+bool worker_load(struct worker *worker)
+{
+	return insert_next(worker) == STATUS_OK;
+}
+
+void worker_transact(struct worker *worker)
+{
+	char key[KEY_BYTES];
+
+	switch (weighted_next(&worker->workload->chooser, &worker->prng)) {
+	case OP_READ:
+		choose_key(worker, key);
+		measured_read(worker, key, choose_read_field(worker));
+		break;
+	case OP_UPDATE:
+		choose_key(worker, key);
+		measured_update(worker, key, choose_change(worker));
+		break;
+	case OP_INSERT:
+		insert_next(worker);
+		break;
+	case OP_SCAN:
+		transact_scan(worker);
+		break;
+	default:
+		choose_key(worker, key);
+		transact_read_modify_write(worker, key);
+	}
+}
