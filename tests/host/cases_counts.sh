@@ -1,0 +1,128 @@
+# shellcheck shell=bash disable=SC2154,SC2034
+# Counts and sizes: what the trace says against what the guest knows.
+
+# The difference between the guest with and without its calls is exact, whatever libc allocates at start and end; what
+# libc does by itself must be little (the thread's table of thread-local storage, from the loader's calloc).
+case_counted() {
+	local mode field wanted empty reference
+	untraced plain "$guests/counted"
+	untraced plain-empty "$guests/counted" empty
+	reference=$(sed -n 's/^live_bytes //p' plain.out)
+	for mode in sample full; do
+		traced "$mode" "$mode" "$guests/counted"
+		traced "$mode-empty" "$mode" "$guests/counted" empty
+		same "$mode"
+		same "$mode-empty" plain-empty
+		info "$mode"
+		info "$mode-empty"
+		fact "$mode" '.lost == 0 and .complete == true and .malloc_source == "interposed"'
+		fact "$mode-empty" '.allocs <= 8 and .frees <= 8 and .reallocs == 0 and .mmaps == 0 and .munmaps == 0'
+		while read -r field wanted; do
+			empty=$(jq ".$field" "$mode-empty.json")
+			fact "$mode" ".$field - $empty == $wanted"
+		done <<-END
+			allocs 1000000
+			frees 1000000
+			reallocs 250000
+			mmaps 100
+			munmaps 50
+			madvises 10
+			mprotects 5
+		END
+	done
+	empty=$(jq .live_bytes_end full-empty.json)
+	fact full ".live_bytes_end - $empty == $reference"
+	fact full ".live_bytes_peak >= .live_bytes_end"
+	fact sample ".live_bytes_peak_low <= .live_bytes_peak and .live_bytes_peak <= .live_bytes_peak_high"
+}
+
+case_counted_without_stacks() {
+	settings=(MTRACE_STACK_DEPTH=0 MTRACE_SAMPLE_BYTES=4K)
+	guest counted
+	complete
+}
+
+# Every sample, a stack each: the dense end of sample mode.
+case_counted_sampled_densely() {
+	settings=(MTRACE_SAMPLE_BYTES=1)
+	guest churn 20000
+	complete
+}
+
+case_cxx_counts() {
+	guest cxxcount
+	complete
+}
+
+case_interface() {
+	guest abi
+	complete
+}
+
+case_usable_size() {
+	guest usable
+	complete
+}
+
+case_region_calls() {
+	guest vmcalls
+	complete
+}
+
+case_process_state() {
+	guest state
+	complete
+}
+
+case_own_malloc() {
+	guest ownmalloc
+	local mode
+	for mode in sample full; do
+		info "$mode"
+		counts "$mode"
+		fact "$mode" '.malloc_source != "interposed" and (.malloc_source_reason | length) > 0'
+	done
+}
+
+# ---- an allocator preloaded behind the shim -----------------------------------------------------------------------
+
+find_library() { # NAME
+	local folder
+	for folder in /usr/lib/*-linux-gnu /usr/lib64 /usr/lib; do
+		[ ! -e "$folder/$1" ] || { echo "$folder/$1" && return; }
+	done
+}
+
+behind() { # LIBRARY
+	preload=$(find_library "$1")
+	[ -n "$preload" ] || skip "$1 is not installed"
+	guest abi
+	complete
+	guest usable
+	guest cxx
+	guest counted
+	complete
+	local mode
+	for mode in sample full; do
+		fact "$mode" '.malloc_source == "interposed"'
+	done
+	guest dlloop
+	guest threads wide
+	complete
+	guest exits thread-exit
+}
+
+case_behind_tcmalloc() { behind libtcmalloc_minimal.so.4; }
+case_behind_jemalloc() { behind libjemalloc.so.2; }
+case_behind_mimalloc() { behind libmimalloc.so.2; }
+
+# The other order: the allocator's functions come first and the shim must merely do no harm.
+case_before_the_shim() {
+	local library
+	library=$(find_library libtcmalloc_minimal.so.4)
+	[ -n "$library" ] || skip "libtcmalloc_minimal.so.4 is not installed"
+	run plain env LD_PRELOAD="$library" "$guests/abi"
+	run full env LD_PRELOAD="$library $shim" MTRACE_OUT="$PWD/full.mtr" MTRACE_MODE=full "$guests/abi"
+	same full
+	info full
+}
