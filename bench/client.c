@@ -10,6 +10,7 @@
 
 #include "bench/measure.h"
 #include "bench/timing.h"
+#include "bench/worker.h"
 
 /* Set once and for all by client_interrupt(); relaxed, since nothing else is published with it. */
 static _Atomic bool interrupted;
@@ -48,8 +49,7 @@ static bool must_stop(const struct phase *phase)
 	       atomic_load_explicit(&interrupted, memory_order_relaxed);
 }
 
-/* ---- worker threads
- * --------------------------------------------------------------------------------------------- */
+/* ---- worker threads ---- */
 
 /* In short steps, so that a slow target does not outlast the end of the phase. */
 static void sleep_until(const struct phase *phase, uint64_t deadline_ns)
@@ -128,8 +128,7 @@ static void *thread_main(void *argument)
 	return NULL;
 }
 
-/* ---- the coordinating thread
- * ------------------------------------------------------------------------------------ */
+/* ---- the coordinating thread ---- */
 
 struct progress {
 	uint64_t start_ns;

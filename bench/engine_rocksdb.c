@@ -35,8 +35,7 @@ static bool rocks_present(const char *directory)
 	return access(path, F_OK) == 0;
 }
 
-/* ---- opening and closing
- * ---------------------------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
 static rocksdb_options_t *our_options(rocksdb_cache_t *cache)
 {
@@ -150,8 +149,7 @@ static void rocks_session_close(void *session)
 	(void)session;
 }
 
-/* ---- operations
- * ------------------------------------------------------------------------------------------------- */
+/* ---- operations ---- */
 
 static enum op_status fail(const char *what, char *error)
 {

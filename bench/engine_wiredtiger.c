@@ -127,8 +127,7 @@ static void *wiredtiger_session_open(void *store, struct failure *failure)
 	return NULL;
 }
 
-/* ---- operations
- * ------------------------------------------------------------------------------------------------- */
+/* ---- operations ---- */
 
 /* As an error number: a visitor or a change refused the record, and has said why. */
 enum { REFUSED = EINVAL };

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool failure_set(struct failure *failure, int exit_status, const char *format, ...)
 {
@@ -32,4 +33,11 @@ void *must_calloc(unsigned long count, unsigned long bytes)
 		exit(EXIT_FAILED);
 	}
 	return memory;
+}
+
+char *must_copy(const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+
+	return memcpy(must_calloc(1, bytes), text, bytes);
 }

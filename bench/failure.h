@@ -25,7 +25,8 @@ bool failure_set(struct failure *failure, int exit_status, const char *format, .
 /* Prints "PROGRAM: TEXT" to stderr. Returns the exit status. */
 int failure_print(const struct failure *failure, const char *program);
 
-/* malloc() that ends the program with a message and EXIT_FAILED where there is no memory: for set-up only. */
+/* calloc() and strdup() that end the program with a message where there is no memory: for set-up only. */
 void *must_calloc(unsigned long count, unsigned long bytes);
+char *must_copy(const char *text);
 
 #endif

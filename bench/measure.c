@@ -28,8 +28,7 @@ void measure_destroy(struct measure *measure)
 	free(measure->threads);
 }
 
-/* ---- workers
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- workers ---- */
 
 static __attribute__((noinline)) struct latency *make_series(struct measure_thread *thread, unsigned series)
 {
@@ -60,8 +59,7 @@ void measure_latency(struct measure_thread *thread, enum operation operation, ui
 	record_in(thread, 2 * operation, elapsed_ns);
 }
 
-/* ---- sums
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 
 uint64_t measure_operations_done(const struct measure *measure)
 {
@@ -116,8 +114,7 @@ static void series_name(char name[64], unsigned series)
 	snprintf(name, 64, "%s%s", operation_names[series / 2], series % 2 ? "-FAILED" : "");
 }
 
-/* ---- status line
- * ------------------------------------------------------------------------------------------------ */
+/* ---- status line ---- */
 
 void measure_print_progress(FILE *out, const struct status_line *line)
 {
@@ -169,8 +166,7 @@ void measure_print_interval(struct measure *measure, FILE *out)
 	free(between);
 }
 
-/* ---- export block
- * ----------------------------------------------------------------------------------------------- */
+/* ---- export block ---- */
 
 static void print_returns(const struct measure *measure, FILE *out, enum operation operation)
 {

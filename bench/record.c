@@ -23,8 +23,7 @@ static uint32_t get32(const char *at)
 	return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* ---- writing
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 size_t record_stored_bytes(const struct field_view *fields, uint32_t count)
 {
@@ -72,8 +71,7 @@ void *record_encode(const struct field_view *fields, uint32_t count, size_t *byt
 	return document;
 }
 
-/* ---- reading
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct cursor {
 	const char *at;
@@ -207,8 +205,7 @@ void record_free(struct record *record)
 	free(record);
 }
 
-/* ---- changing
- * --------------------------------------------------------------------------------------------------- */
+/* ---- changing ---- */
 
 static const struct field_view *find_change(const struct field_view *changes, uint32_t count,
 					    const struct field_view *field)

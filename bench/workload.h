@@ -1,9 +1,6 @@
 /*
- * YCSB's core workload: which operation comes next, on which record, with which data.
- *
- * An operation's measured time is what YCSB's database layer would see: making the document (on writes), the
- * engine's work, the client's copy of what was read, and letting go of it. Choosing the operation and the key
- * and making up field values is outside.
+ * YCSB's core workload as its properties describe it: the mix, the keys, the documents. Shared by all
+ * threads.
  */
 #ifndef MTRACE_BENCH_WORKLOAD_H
 #define MTRACE_BENCH_WORKLOAD_H
@@ -11,12 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/engine.h"
 #include "bench/generator.h"
 #include "bench/keyspace.h"
 #include "bench/measure.h"
 #include "bench/properties.h"
-#include "bench/record.h"
 
 enum request_distribution { REQUEST_ZIPFIAN, REQUEST_UNIFORM, REQUEST_LATEST };
 
@@ -54,21 +49,6 @@ struct workload {
 	struct keyspace keyspace;
 };
 
-/* What one thread needs. Opaque to callers but for the measurements. */
-struct worker {
-	struct workload *workload;
-	const struct engine *engine;
-	void *session;
-	struct measure_thread *measure;
-	struct prng prng;
-	struct latest latest;
-	struct field_view *fields; /* field_count views of `values` */
-	char *values;		   /* field_count * field_bytes */
-	void **results;		   /* what a read or scan has copied */
-	uint64_t result_count;
-	uint64_t result_room;
-};
-
 /* Reads the properties; fails with EXIT_WRONG_USAGE on one that does not fit. */
 bool workload_init(struct workload *workload, struct properties *properties, bool has_time_limit,
 		   struct failure *failure);
@@ -77,17 +57,5 @@ void workload_destroy(struct workload *workload);
 /* Begins a phase. Loading hands out the numbers to load, running those after record_count. */
 void workload_begin(struct workload *workload, bool loading);
 void workload_end(struct workload *workload);
-
-void worker_init(struct worker *worker, struct workload *workload, const struct engine *engine, void *session,
-		 struct measure_thread *measure, unsigned thread);
-void worker_destroy(struct worker *worker);
-
-/* Inserts the next record of the load phase. False where that failed. */
-bool worker_load(struct worker *worker);
-/* One operation of the mix. */
-void worker_transact(struct worker *worker);
-
-/* The number of the record that the next read would choose; for tests. */
-uint64_t worker_choose(struct worker *worker);
 
 #endif

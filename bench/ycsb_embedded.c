@@ -79,8 +79,7 @@ static void print_help(FILE *out)
 	fputs(store_engines[0] ? "\n" : " none\n", out);
 }
 
-/* ---- command line
- * ----------------------------------------------------------------------------------------------- */
+/* ---- command line ---- */
 
 static bool choose_phases(struct options *options, const char *word, struct failure *failure)
 {
@@ -166,8 +165,7 @@ static bool read_options(struct options *options, struct failure *failure)
 	return done;
 }
 
-/* ---- properties of the client
- * ----------------------------------------------------------------------------------- */
+/* ---- properties of the client ---- */
 
 static bool read_percentiles(struct options *options, struct failure *failure)
 {
@@ -220,8 +218,7 @@ static void note_unread(void *context, const char *name)
 	fprintf(stderr, PROGRAM ": property %s has no effect here\n", name);
 }
 
-/* ---- phases
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- phases ---- */
 
 static void print_preamble(const struct options *options, const struct workload *workload, bool loading)
 {
@@ -344,8 +341,7 @@ static bool run_program(int argc, char **argv, struct failure *failure)
 	return done;
 }
 
-/* ---- signals
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 static _Atomic int caught_signal;
 
