@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# scripts/cflags.sh
+#
+# Prints, for each C source of the repository that the build compiles, its path, a tab and the flags that matter to a
+# compiler's front end, as a shell would read them. Asked of make itself (a dry run), so that no second list of flags
+# exists.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+
+make --no-print-directory -nBk all tests 2>/dev/null | awk '
+	{
+		source = ""; flags = ""; began = 0
+		for (i = 1; i <= NF; i++) {
+			if ($i == "-c" || $i == "-MMD" || $i == "-MP" || $i == "-shared" || $i == "-rdynamic") { began = 1; continue }
+			if ($i == "-o" || $i == "-MF" || $i == "-MT") { i++; continue }
+			if ($i ~ /^-[lL]|^-Wl,/) continue
+			if (began && $i ~ /^(trace|shim|analyzer|bench|tests)\/.*\.c$/) { source = $i; continue }
+			if ($i ~ /^-/) began = 1
+			if (began && $i !~ /\.(o|a|so)$/) flags = flags " " $i
+		}
+		if (source != "" && !(source in seen)) { seen[source] = 1; print source "\t" substr(flags, 2) }
+	}' | sort

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# scripts/lint.sh [CHECK...]
+#
+# What is checked without running anything; every warning is an error. Without arguments all of it:
+#   format     clang-format                    includes  rule of the folders (check_includes.sh)
+#   gcc clang  all sources with both compilers  exports   names of libmtrace.so (check_exports.sh)
+#   tidy       clang-tidy (.clang-tidy)         versions  symbol versions and libraries (check_symbol_versions.sh)
+#   cppcheck   cppcheck                         shell     shellcheck
+# exports and versions look at build/libmtrace.so. The last line sums up: "lint: N passed, N failed".
+#
+# Exit status: 0 all passed; 1 something failed; 2 wrong usage.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+
+all_checks=(format includes exports versions shell gcc clang cppcheck tidy)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+jobs=$(nproc)
+passed=0
+failed=0
+skipped=0
+
+sources() { find trace shim analyzer bench tests -name '*.[ch]' | sort; }
+
+# each_source FOLDERS COMMAND: runs "COMMAND" for each compiled source of these folders (an alternation), in parallel,
+# with its path and flags in place of @FILE@ and @FLAGS@.
+each_source() {
+	local folders=$1 command=$2 file flags line
+	[ -e "$work/cflags" ] || scripts/cflags.sh >"$work/cflags"
+	[ -s "$work/cflags" ] || { say "no sources found by scripts/cflags.sh" && return 1; }
+	while IFS=$'\t' read -r file flags; do
+		[[ $file =~ ^($folders)/ ]] || continue
+		line=${command//@FILE@/$file}
+		printf '%s\0' "${line//@FLAGS@/$flags}"
+	done <"$work/cflags" | xargs -0 -P "$jobs" -n 1 bash -c
+}
+
+# Names the files; `clang-format -i FILE` is the way out, so no need to see each place.
+check_format() {
+	local wrong
+	wrong=$(sources | xargs -P "$jobs" -n 8 clang-format --dry-run 2>&1 |
+		sed -n 's/:[0-9]*:[0-9]*: .*clang-formatted.*//p' | sort -u)
+	[ -n "$wrong" ] || return 0
+	say "not formatted (clang-format -i FILE):" "$wrong"
+	return 1
+}
+check_includes() { scripts/check_includes.sh; }
+check_exports() { scripts/check_exports.sh; }
+check_versions() { scripts/check_symbol_versions.sh; }
+check_shell() {
+	find scripts bench tests .ci -type f \( -name '*.sh' -o -path '.ci/run' \) -print0 | sort -z | xargs -0 shellcheck -x
+}
+
+# gcc finds part of what it finds only while it optimizes; a compiled file is thrown away.
+check_gcc() { each_source 'trace|shim|analyzer|bench|tests' "gcc @FLAGS@ -Werror -c -o /dev/null @FILE@"; }
+check_clang() { each_source 'trace|shim|analyzer|bench|tests' "clang @FLAGS@ -Werror -Wno-unknown-warning-option -fsyntax-only @FILE@"; }
+
+# clang-tidy counts on standard error the warnings that it suppressed; that is no news.
+check_tidy() {
+	each_source 'trace|shim|analyzer|bench' \
+		"clang-tidy --quiet --warnings-as-errors='*' @FILE@ -- @FLAGS@ -Wno-unknown-warning-option 2>$work/tidy.\$\$ || { cat $work/tidy.\$\$; exit 1; }"
+}
+
+check_cppcheck() {
+	cppcheck --quiet -j "$jobs" --std=c11 --language=c --enable=warning,performance,portability --inline-suppr \
+		--error-exitcode=1 --max-configs=4 --suppressions-list=scripts/cppcheck.txt -I. -D_GNU_SOURCE -D__linux__ \
+		trace shim analyzer bench
+}
+
+# run_check NAME: one line, and the check's output where it failed.
+run_check() {
+	local name=$1 started=$SECONDS
+	if "check_$name" >"$work/$name.log" 2>&1; then
+		say "ok   $name ($((SECONDS - started)) s)"
+		passed=$((passed + 1))
+	else
+		sed -n '1,200s/^/     /p' "$work/$name.log"
+		say "FAIL $name ($((SECONDS - started)) s)"
+		failed=$((failed + 1))
+	fi
+}
+
+# Only shellcheck is optional: not every release has it.
+available() {
+	[ "$1" = shell ] && ! command -v shellcheck >/dev/null || return 0
+	say "skip shell: shellcheck is not installed"
+	skipped=$((skipped + 1))
+	return 1
+}
+
+checks=("$@")
+[ $# -gt 0 ] || checks=("${all_checks[@]}")
+for check in "${checks[@]}"; do
+	case $check in
+	-h | --help) usage && exit 0 ;;
+	esac
+	[[ " ${all_checks[*]} " == *" $check "* ]] || wrong_usage "no check is called $check"
+done
+for check in "${checks[@]}"; do
+	if available "$check"; then run_check "$check"; fi
+done
+summary="lint: $passed passed, $failed failed"
+[ "$skipped" = 0 ] || summary+=", $skipped skipped"
+say "$summary"
+[ "$failed" = 0 ]
