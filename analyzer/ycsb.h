@@ -103,7 +103,7 @@ struct ycsb_interval {
 				weightable */
 	double p99_worst_us; /* largest p99 among the operations: no more than 1% of all were above. NaN as
 				above */
-	bool partial;	     /* shorter than half the usual interval: the line after the last thread ended */
+	bool partial; /* the last one, shorter than half the usual: printed when the last thread ended */
 };
 
 struct ycsb_run {
@@ -128,7 +128,10 @@ struct ycsb_run {
 
 	struct ycsb_interval *intervals; /* in order of time */
 	size_t interval_count;
-	double usual_interval_s; /* median length; NaN without intervals */
+	double usual_interval_s;  /* median length without the last; NaN without intervals */
+	uint64_t last_operations; /* counted so far by the last status line or block; all that a killed client
+				     leaves */
+	double last_printed_s;	  /* whole seconds printed there; NaN without a series */
 
 	int64_t zone_offset_s; /* subtracted from local time; 0 without a clock */
 	char clock_text[160];  /* e.g. "client clock, 7200 s east of UTC (this machine's zone)" */
@@ -150,6 +153,7 @@ struct ycsb_file {
 	enum ycsb_format format; /* of the first run */
 	struct ycsb_run *runs;
 	size_t run_count;
+	uint64_t runs_dropped; /* beyond YCSB_RUNS_MAX */
 	uint64_t lines;
 	uint64_t unread_lines; /* lines in YCSB's shape with a value that could not be read */
 	struct ycsb_unread unread;
