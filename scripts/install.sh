@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# scripts/install.sh install|uninstall        (by `make install PREFIX= DESTDIR=` and `make uninstall`)
+#
+# Puts below $DESTDIR$PREFIX (default /usr/local), and with `uninstall` removes again:
+#   bin/mtrace-analyze         the analyzer
+#   lib/mtrace/libmtrace.so    the shim, and beside it the libunwind that it opens at run time, with what that needs,
+#                              so that the folder can be copied to a host or into a container without libunwind
+#   share/mtrace/              scripts for users, and the format of the trace
+#   share/doc/mtrace/          README and licence
+# Packages put nothing here: the libraries are copies of this system's, and need a C library no older than its own.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+
+prefix=${DESTDIR:-}${PREFIX:-/usr/local}
+build=${BUILD:-build}
+user_scripts=(testrun.sh campaign.sh thp.sh)
+
+# The system's libunwind and the libraries that it needs, the C library's own apart: their paths, one a line.
+unwind_libraries() {
+	local path
+	path=$("${CC:-gcc}" -print-file-name=libunwind.so.8)
+	[ -e "$path" ] || return 0
+	say "$path"
+	ldd "$path" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | grep -vE '/(libc|libm|libdl|libpthread|libgcc_s|ld-linux[^/]*)\.so'
+}
+
+install_all() {
+	local library name
+	for name in libmtrace.so mtrace-analyze; do
+		[ -e "$build/$name" ] || die "$build/$name is not there: run make"
+	done
+	install -d "$prefix/bin" "$prefix/lib/mtrace" "$prefix/share/mtrace" "$prefix/share/doc/mtrace"
+	install -m 755 "$build/mtrace-analyze" "$prefix/bin/"
+	install -m 755 "$build/libmtrace.so" "$prefix/lib/mtrace/"
+	[ -n "$(unwind_libraries)" ] || warn "no libunwind here to put beside the shim; it will use the host's, or libgcc's unwinder"
+	while read -r library; do
+		# Under the name by which it is asked for, whatever the links of this system.
+		install -m 644 "$(realpath "$library")" "$prefix/lib/mtrace/$(basename "$library")"
+	done < <(unwind_libraries)
+	for name in "${user_scripts[@]}"; do
+		[ ! -e "scripts/$name" ] || install -m 755 "scripts/$name" "$prefix/share/mtrace/"
+	done
+	install -m 644 trace/FORMAT.md "$prefix/share/mtrace/"
+	install -m 644 README.md LICENSE "$prefix/share/doc/mtrace/"
+	say "installed below $prefix; trace a program with LD_PRELOAD=${PREFIX:-/usr/local}/lib/mtrace/libmtrace.so"
+}
+
+# lib/mtrace, share/mtrace and share/doc/mtrace are ours alone.
+uninstall_all() {
+	rm -f "$prefix/bin/mtrace-analyze"
+	rm -rf "${prefix:?}/lib/mtrace" "${prefix:?}/share/mtrace" "${prefix:?}/share/doc/mtrace"
+	say "removed from $prefix"
+}
+
+case $#:${1:-} in
+1:install) install_all ;;
+1:uninstall) uninstall_all ;;
+1:-h | 1:--help) usage ;;
+*) wrong_usage "wrong arguments: $*" ;;
+esac
