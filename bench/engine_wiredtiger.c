@@ -79,7 +79,11 @@ static void *wiredtiger_open_store(const struct engine_settings *settings, struc
 	int error =
 		config ? wiredtiger_open(settings->directory, &event_handler, config, &connection) : ENOMEM;
 
-	if (error) {
+	if (error == EINVAL && settings->config[0]) {
+		failure_set(failure, EXIT_WRONG_USAGE,
+			    "property wiredtiger.config=%s: WiredTiger does not accept it (%s)",
+			    settings->config, wiredtiger_strerror(error));
+	} else if (error) {
 		failure_set(failure, EXIT_FAILED, "WiredTiger cannot open %s: %s (configuration: %s)",
 			    settings->directory, wiredtiger_strerror(error), config ? config : "");
 	} else if (!create_table(connection)) {

@@ -68,8 +68,9 @@ static bool make_directory(struct store *store, struct failure *failure)
 	if (store->given) {
 		if (mkdir(store->directory, 0777) == 0 || errno == EEXIST)
 			return true;
-		return failure_set(failure, EXIT_FAILED, "property %s.dir=%s: cannot make this folder: %s",
-				   store->engine->name, store->directory, strerror(errno));
+		return failure_set(failure, EXIT_WRONG_USAGE,
+				   "property %s.dir=%s: cannot make this folder: %s", store->engine->name,
+				   store->directory, strerror(errno));
 	}
 	length = snprintf(store->directory, sizeof store->directory, "%s/ycsb-embedded-XXXXXX",
 			  parent && parent[0] ? parent : "/tmp");

@@ -8,10 +8,12 @@
 void worker_init(struct worker *worker, struct workload *workload, const struct engine *engine, void *session,
 		 struct measure_thread *measure, unsigned thread)
 {
+	uint64_t limit = keyspace_limit(&workload->keyspace);
+
 	*worker = (struct worker){
 		.workload = workload, .engine = engine, .session = session, .measure = measure};
 	prng_seed(&worker->prng, workload->seed, thread);
-	latest_init(&worker->latest, keyspace_limit(&workload->keyspace) + 1);
+	latest_init(&worker->latest, limit ? limit : 1); /* a load begins with none, and chooses none */
 	worker->values = must_calloc(workload->field_count, workload->field_bytes);
 	worker->fields = must_calloc(workload->field_count, sizeof *worker->fields);
 	for (uint32_t i = 0; i < workload->field_count; i++)
