@@ -195,14 +195,15 @@ static void watch(struct phase *phase, uint64_t start_ns)
 	while (wait_until(phase, status_ns < limit_ns ? status_ns : limit_ns)) {
 		uint64_t now_ns = monotonic_ns();
 
-		if (now_ns >= limit_ns) {
+		/* Where both are due, the last line, as soon as all have ended, is the better one. */
+		if (now_ns >= limit_ns)
 			request_stop(phase);
-			limit_ns = UINT64_MAX; /* a status line now would only take the interval from the last
-						  one */
-		} else if (now_ns >= status_ns) {
+		else if (now_ns >= status_ns)
 			print_status(phase, &progress, now_ns);
+		if (now_ns >= limit_ns)
+			limit_ns = UINT64_MAX;
+		while (now_ns >= status_ns)
 			status_ns += settings->status_interval_s * 1000000000;
-		}
 	}
 	if (settings->status)
 		print_status(phase, &progress, monotonic_ns());

@@ -24,8 +24,7 @@ enum op_status {
 /* Takes a value. False ends the operation with STATUS_ERROR. */
 typedef bool engine_visit(void *context, const void *value, size_t bytes);
 
-/* Makes the new value of a record from the old one: a block of malloc() that the engine frees, or NULL (as
- * above). */
+/* Makes the new value of a record: a block of malloc() that the engine frees, or NULL (as false above). */
 typedef void *engine_change(void *context, const void *value, size_t bytes, size_t *new_bytes);
 
 struct engine_settings {
@@ -53,8 +52,7 @@ struct engine {
 	enum op_status (*read)(void *session, const char *key, engine_visit *visit, void *context);
 	/* STATUS_ERROR where the key is there already. */
 	enum op_status (*insert)(void *session, const char *key, const void *value, size_t bytes);
-	/* Reads, changes and writes one record as one atomic step; `change` may be called again after a
-	 * conflict. */
+	/* Reads, changes and writes a record in one atomic step; a conflict calls `change` again. */
 	enum op_status (*update)(void *session, const char *key, engine_change *change, void *context);
 	/* Visits up to `limit` records in the order of keys from the first that is not below `key`. */
 	enum op_status (*scan)(void *session, const char *key, uint64_t limit, engine_visit *visit,

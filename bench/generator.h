@@ -15,8 +15,7 @@
 /* YCSB's constant of all its Zipfian distributions. */
 #define ZIPFIAN_THETA 0.99
 
-/* The number of ranks that YCSB's scrambled Zipfian folds onto the keys (ScrambledZipfianGenerator:
- * 0..10^10). */
+/* The number of ranks, 0..10^10, that YCSB's ScrambledZipfianGenerator folds onto the keys. */
 #define SCRAMBLED_RANKS 10000000001U
 
 struct prng {
@@ -80,8 +79,7 @@ uint64_t zipfian_next(const struct zipfian *zipfian, struct prng *prng);
 /* P(rank < k) as zipfian_next() has it (the formula above), for tests. */
 double zipfian_cdf(const struct zipfian *zipfian, uint64_t k);
 
-/* YCSB's scrambled Zipfian: the item of rank r is fnv_hash(r) modulo the number of items, over
- * SCRAMBLED_RANKS. */
+/* YCSB's scrambled Zipfian: of SCRAMBLED_RANKS ranks, rank r is item fnv_hash(r) modulo items. */
 struct scrambled {
 	struct zipfian ranks;
 	uint64_t items;

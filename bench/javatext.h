@@ -16,8 +16,7 @@ enum { JAVATEXT_BYTES = 64 };
  */
 char *java_double(char text[JAVATEXT_BYTES], double value);
 
-/* DecimalFormat("#.##"): at most two decimals, half to even, no trailing zeros; NaN and the sign for
- * infinity. */
+/* DecimalFormat("#.##"): at most two decimals, half to even, no trailing zeros; NaN, and \u221E. */
 char *java_two_decimals(char text[JAVATEXT_BYTES], double value);
 
 /*

@@ -42,8 +42,7 @@ struct keyspace {
 void keyspace_init(struct keyspace *keyspace, uint64_t first);
 void keyspace_destroy(struct keyspace *keyspace);
 
-/* Takes a number to insert; waits where the window is full. Each one taken must be acknowledged, failed or
- * not. */
+/* Takes a number to insert; waits where the window is full. Each must be acknowledged, even failed. */
 uint64_t keyspace_take(struct keyspace *keyspace);
 void keyspace_acknowledge(struct keyspace *keyspace, uint64_t number);
 

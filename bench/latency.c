@@ -92,8 +92,7 @@ double latency_average_us(const struct latency_sum *sum)
 
 uint64_t latency_percentile_us(const struct latency_sum *sum, double percent)
 {
-	/* The small step down keeps 99.9 % of 1,000 at rank 999: 99.9 / 100 is a little above 0.999 in
-	 * binary. */
+	/* The small step down keeps 99.9 % of 1,000 at rank 999: 99.9 / 100 is above 0.999 in binary. */
 	double rank = ceil(percent / 100 * (double)sum->count * (1 - 1e-12));
 	uint64_t wanted = rank < 1 ? 1 : (uint64_t)rank, seen = 0;
 

@@ -236,8 +236,7 @@ static void print_preamble(const struct options *options, const struct workload 
 	fputs("Loading workload...\nStarting test.\n", stderr);
 }
 
-/* A run on fewer records than it is told would only measure misses: worth a word before the minutes are
- * spent. */
+/* A run on fewer records than it is told measures misses: worth a word before the minutes are spent. */
 static bool check_last_record(struct store *store, const struct workload *workload, struct failure *failure)
 {
 	char key[KEY_BYTES];
@@ -374,6 +373,7 @@ int main(int argc, char **argv)
 			print_help(stdout);
 			return EXIT_DONE;
 		}
+	setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* a status line is one write */
 	catch_signals();
 	if (!run_program(argc, argv, &failure))
 		return failure_print(&failure, PROGRAM);
