@@ -136,6 +136,9 @@ int64_t trace_realtime_ns(const struct trace *trace, uint64_t time);
 /* CLOCK_MONOTONIC likewise: use this one for durations, the wall clock may be stepped. */
 int64_t trace_monotonic_ns(const struct trace *trace, uint64_t time);
 
+/* The time at which tracing began; 0 where unknown. */
+uint64_t trace_start_time(const struct trace *trace);
+
 /* Seconds from the start of the trace (the process's start of tracing, also in a flight recorder) to `time`.
  */
 double trace_seconds(const struct trace *trace, uint64_t time);

@@ -1,0 +1,28 @@
+/* What a trace says about itself: the object that `info --json` prints, and report.json holds as `info`. */
+#ifndef MTRACE_INFO_H
+#define MTRACE_INFO_H
+
+#include "analyzer/json.h"
+#include "analyzer/livemap.h"
+#include "analyzer/merge.h"
+#include "analyzer/reader.h"
+
+/* Sums of counters, as README and DESIGN.md use the words. */
+uint64_t info_allocs(const uint64_t counters[COUNTER_COUNT]); /* malloc, calloc, new, memalign family */
+uint64_t info_frees(const uint64_t counters[COUNTER_COUNT]);  /* free, delete; not of NULL */
+
+/*
+ * The object; owned by the caller. `live` and `stream` are of a pass over all events: NULL where none was
+ * made, then what comes from it is null. Call it after the pass, so that damage found by it is listed.
+ */
+json_t *info_json(const struct trace *trace, const struct livemap_totals *live,
+		  const struct merge_stats *stream);
+
+/* The same for people, on one screen. */
+void info_print(FILE *file, const struct trace *trace, const struct livemap_totals *live,
+		const struct merge_stats *stream);
+
+/* "exit", "_exit", "quick_exit", "exec", or NULL. */
+const char *info_end_reason(const struct trace_info *info);
+
+#endif

@@ -1,0 +1,425 @@
+#include "analyzer/livemap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/array.h"
+#include "analyzer/blocktable.h"
+#include "analyzer/idmap.h"
+
+/* More than this cannot honestly wait within LIVEMAP_REORDER_NS; the oldest is then settled early. */
+#define PENDING_MAX 4096u
+
+/* A free that is owed, or one that came too early. */
+struct pending {
+	uint64_t address;
+	uint64_t size_bytes; /* owed only: of the old block */
+	uint64_t deadline;
+	uint32_t site;	 /* owed only: of the old block */
+	uint32_t thread; /* owed: that allocated the old block; early: that freed */
+	uint32_t owner;	 /* owed only: that allocated the new block */
+	bool owed;	 /* an allocation came over a live block; otherwise an unknown block was freed */
+};
+
+/* The second half of a realloc that has not ended yet. */
+struct deferred {
+	uint64_t end_time;
+	uint64_t address;
+	uint64_t size_bytes;
+	uint32_t stack_id;
+	uint32_t thread;
+};
+
+struct livemap {
+	uint64_t sample_bytes;
+	uint64_t reorder_units;
+	struct block_table blocks;
+	struct live_site *sites;
+	size_t sites_count, sites_capacity;
+	struct idmap sites_by_stack;
+	struct pending *pending; /* by deadline */
+	size_t pending_count;
+	struct deferred *deferred; /* a heap, smallest end_time first */
+	size_t deferred_count, deferred_capacity;
+	struct livemap_totals totals;
+};
+
+/* ---- estimates
+ * ------------------------------------------------------------------------------------------------ */
+
+double sample_probability(uint64_t size_bytes, uint64_t sample_bytes)
+{
+	if (!sample_bytes)
+		return 1;
+	double bytes = size_bytes ? (double)size_bytes : 1;
+	return -expm1(-bytes / (double)sample_bytes);
+}
+
+#define NORMAL_95 1.959963984540054 /* two-sided 95% quantile of the normal distribution */
+
+double estimate_low(const struct estimate *estimate)
+{
+	double low = estimate->value - NORMAL_95 * sqrt(fmax(estimate->variance, 0));
+	return fmax(low, estimate->floor);
+}
+
+double estimate_high(const struct estimate *estimate)
+{
+	return estimate->value + NORMAL_95 * sqrt(fmax(estimate->variance, 0));
+}
+
+/* What one block adds to an estimate of counts and to one of bytes. */
+struct weight {
+	struct estimate count;
+	struct estimate bytes;
+};
+
+static inline struct weight weigh(const struct livemap *map, uint64_t size_bytes)
+{
+	double bytes = (double)size_bytes;
+	if (!map->sample_bytes)
+		return (struct weight){{1, 0, 1}, {bytes, 0, bytes}};
+	double p = sample_probability(size_bytes, map->sample_bytes);
+	double spread = (1 - p) / (p * p);
+	return (struct weight){{1 / p, spread, 1}, {bytes / p, bytes * bytes * spread, bytes}};
+}
+
+static inline void add(struct estimate *sum, const struct estimate *part)
+{
+	sum->value += part->value;
+	sum->variance += part->variance;
+	sum->floor += part->floor;
+}
+
+static inline void subtract(struct estimate *sum, const struct estimate *part)
+{
+	sum->value -= part->value;
+	sum->variance -= part->variance;
+	sum->floor -= part->floor;
+}
+
+/* Without blocks there are no bytes: rounding does not add up over a long trace. */
+static inline void subtract_live(struct estimate *blocks, struct estimate *bytes, const struct weight *weight)
+{
+	subtract(blocks, &weight->count);
+	subtract(bytes, &weight->bytes);
+	if (blocks->floor == 0)
+		*blocks = *bytes = (struct estimate){0};
+}
+
+/* ---- sites
+ * ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t site_of(struct livemap *map, uint32_t stack_id)
+{
+	uint32_t index = idmap_get(&map->sites_by_stack, stack_id);
+	if (index != IDMAP_NONE)
+		return index;
+	if (!array_reserve(&map->sites, &map->sites_capacity, map->sites_count + 1, sizeof *map->sites) ||
+	    !idmap_add(&map->sites_by_stack, stack_id, (uint32_t)map->sites_count))
+		return IDMAP_NONE;
+	map->sites[map->sites_count] = (struct live_site){.stack_id = stack_id};
+	return (uint32_t)map->sites_count++;
+}
+
+static inline void account_birth(struct livemap *map, struct live_site *site, uint64_t time,
+				 const struct weight *weight)
+{
+	struct livemap_totals *totals = &map->totals;
+	add(&site->live_blocks, &weight->count);
+	add(&site->live_bytes, &weight->bytes);
+	if (site->live_bytes.value > site->live_bytes_peak.value)
+		site->live_bytes_peak = site->live_bytes;
+	add(&totals->live_blocks, &weight->count);
+	add(&totals->live_bytes, &weight->bytes);
+	if (totals->live_bytes.value > totals->live_bytes_peak.value) {
+		totals->live_bytes_peak = totals->live_bytes;
+		totals->live_bytes_peak_time = time;
+	}
+}
+
+static inline void account_remote(struct livemap *map, struct live_site *site, const struct weight *weight)
+{
+	map->totals.remote_frees++;
+	add(&site->remote_frees, &weight->count);
+}
+
+static inline void account_death(struct livemap *map, const struct live_block *block)
+{
+	struct weight weight = weigh(map, block->size_bytes);
+	struct live_site *site = &map->sites[block->site];
+	add(&site->frees, &weight.count);
+	subtract_live(&site->live_blocks, &site->live_bytes, &weight);
+	subtract_live(&map->totals.live_blocks, &map->totals.live_bytes, &weight);
+}
+
+/* ---- what waits for its other half
+ * ---------------------------------------------------------------------------- */
+
+static void pending_remove(struct livemap *map, size_t at)
+{
+	map->pending_count--;
+	memmove(&map->pending[at], &map->pending[at + 1], (map->pending_count - at) * sizeof *map->pending);
+}
+
+static void pending_settle_first(struct livemap *map)
+{
+	if (map->pending[0].owed)
+		map->totals.lost_frees++;
+	else
+		map->totals.unknown_frees++;
+	pending_remove(map, 0);
+}
+
+static void pending_add(struct livemap *map, const struct pending *pending)
+{
+	if (map->pending_count == PENDING_MAX)
+		pending_settle_first(map);
+	size_t at = map->pending_count++;
+	for (; at && map->pending[at - 1].deadline > pending->deadline; at--)
+		map->pending[at] = map->pending[at - 1];
+	map->pending[at] = *pending;
+}
+
+/* The pending entry of an address that an event of `thread` can complete, or NULL. */
+static struct pending *pending_find(struct livemap *map, uint64_t address, bool owed, uint32_t thread)
+{
+	for (size_t i = 0; i < map->pending_count; i++) {
+		struct pending *pending = &map->pending[i];
+		if (pending->address == address && pending->owed == owed &&
+		    thread != (owed ? pending->owner : pending->thread))
+			return pending;
+	}
+	return NULL;
+}
+
+/* ---- the two halves of every event
+ * ---------------------------------------------------------------------------- */
+
+/* An allocation over a live block: that one has ended, and its free is owed. */
+static void bury(struct livemap *map, const struct live_block *old, uint64_t time, uint32_t owner)
+{
+	account_death(map, old);
+	pending_add(map, &(struct pending){
+				 .address = old->address,
+				 .size_bytes = old->size_bytes,
+				 .deadline = time + map->reorder_units,
+				 .site = old->site,
+				 .thread = old->thread,
+				 .owner = owner,
+				 .owed = true,
+			 });
+}
+
+/* The free of the block that is born here came before it. */
+static bool dies_at_birth(struct livemap *map, const struct live_block *block)
+{
+	struct pending *early =
+		map->pending_count ? pending_find(map, block->address, false, block->thread) : NULL;
+	if (!early)
+		return false;
+	struct weight weight = weigh(map, block->size_bytes);
+	account_remote(map, &map->sites[block->site], &weight);
+	account_death(map, block);
+	map->totals.reordered++;
+	pending_remove(map, (size_t)(early - map->pending));
+	return true;
+}
+
+static bool birth(struct livemap *map, uint64_t time, uint64_t address, uint64_t size_bytes,
+		  uint32_t stack_id, uint32_t thread, bool realloc)
+{
+	uint32_t index = site_of(map, stack_id);
+	if (index == IDMAP_NONE)
+		return false;
+	struct live_block block = {address, size_bytes, time, index, thread};
+	struct live_block *place = block_table_place(&map->blocks, address);
+	if (!place)
+		return false;
+	struct live_site *site = &map->sites[index];
+	struct weight weight = weigh(map, size_bytes);
+	add(realloc ? &site->reallocs : &site->allocs, &weight.count);
+	add(realloc ? &site->realloc_bytes : &site->alloc_bytes, &weight.bytes);
+	if (place->address) {
+		struct live_block old = *place;
+		bury(map, &old, time, thread);
+		map->blocks.count--;
+	}
+	account_birth(map, site, time, &weight);
+	if (dies_at_birth(map, &block)) {
+		if (place->address)
+			block_table_remove(&map->blocks, place);
+		return true;
+	}
+	*place = block;
+	map->blocks.count++;
+	return true;
+}
+
+/* The free that an earlier allocation over a live block was owed. */
+static bool pays_debt(struct livemap *map, uint64_t address, uint32_t thread)
+{
+	struct pending *owed = map->pending_count ? pending_find(map, address, true, thread) : NULL;
+	if (!owed)
+		return false;
+	struct weight weight = weigh(map, owed->size_bytes);
+	if (owed->thread != thread)
+		account_remote(map, &map->sites[owed->site], &weight);
+	map->totals.reordered++;
+	pending_remove(map, (size_t)(owed - map->pending));
+	return true;
+}
+
+static void death(struct livemap *map, uint64_t time, uint64_t address, uint32_t thread)
+{
+	if (pays_debt(map, address, thread))
+		return;
+	struct live_block *block = block_table_find(&map->blocks, address);
+	if (!block) {
+		pending_add(map, &(struct pending){.address = address,
+						   .deadline = time + map->reorder_units,
+						   .thread = thread});
+		return;
+	}
+	if (block->thread != thread) {
+		struct weight weight = weigh(map, block->size_bytes);
+		account_remote(map, &map->sites[block->site], &weight);
+	}
+	account_death(map, block);
+	block_table_remove(&map->blocks, block);
+	map->blocks.count--;
+}
+
+/* ---- reallocs
+ * ------------------------------------------------------------------------------------------------- */
+
+static bool deferred_push(struct livemap *map, const struct deferred *deferred)
+{
+	if (!array_reserve(&map->deferred, &map->deferred_capacity, map->deferred_count + 1,
+			   sizeof *map->deferred))
+		return false;
+	size_t at = map->deferred_count++;
+	for (; at && map->deferred[(at - 1) / 2].end_time > deferred->end_time; at = (at - 1) / 2)
+		map->deferred[at] = map->deferred[(at - 1) / 2];
+	map->deferred[at] = *deferred;
+	return true;
+}
+
+static void deferred_pop(struct livemap *map)
+{
+	struct deferred *heap = map->deferred;
+	struct deferred moving = heap[--map->deferred_count];
+	size_t at = 0;
+	for (size_t child; (child = 2 * at + 1) < map->deferred_count; at = child) {
+		if (child + 1 < map->deferred_count && heap[child + 1].end_time < heap[child].end_time)
+			child++;
+		if (heap[child].end_time >= moving.end_time)
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = moving;
+}
+
+static bool deferred_apply_first(struct livemap *map)
+{
+	struct deferred first = map->deferred[0];
+	deferred_pop(map);
+	return birth(map, first.end_time, first.address, first.size_bytes, first.stack_id, first.thread,
+		     true);
+}
+
+static bool apply_realloc(struct livemap *map, const struct trace_event *event)
+{
+	bool sampling = map->sample_bytes != 0;
+	if (event->old_address && (!sampling || event->sampled_old))
+		death(map, event->time, event->old_address, event->thread);
+	if (!event->address || (sampling && !event->sampled_new))
+		return true;
+	if (event->end_time <= event->time)
+		return birth(map, event->time, event->address, event->size_bytes, event->stack_id,
+			     event->thread, true);
+	return deferred_push(map, &(struct deferred){event->end_time, event->address, event->size_bytes,
+						     event->stack_id, event->thread});
+}
+
+/* ---- public
+ * --------------------------------------------------------------------------------------------------- */
+
+struct livemap *livemap_create(uint64_t sample_bytes, uint64_t reorder_units)
+{
+	struct livemap *map = calloc(1, sizeof *map);
+	if (!map)
+		return NULL;
+	map->sample_bytes = sample_bytes;
+	map->reorder_units = reorder_units;
+	map->pending = malloc(PENDING_MAX * sizeof *map->pending);
+	if (!map->pending || !block_table_create(&map->blocks)) {
+		livemap_free(map);
+		return NULL;
+	}
+	return map;
+}
+
+void livemap_free(struct livemap *map)
+{
+	if (!map)
+		return;
+	block_table_free(&map->blocks);
+	free(map->sites);
+	free(map->pending);
+	free(map->deferred);
+	idmap_clear(&map->sites_by_stack);
+	free(map);
+}
+
+bool livemap_apply(struct livemap *map, const struct trace_event *event)
+{
+	while (map->deferred_count && map->deferred[0].end_time <= event->time)
+		if (!deferred_apply_first(map))
+			return false;
+	while (map->pending_count && map->pending[0].deadline < event->time)
+		pending_settle_first(map);
+	if (event->kind == EVENT_REALLOC)
+		return apply_realloc(map, event);
+	if (!event->address)
+		return true;
+	if (event_is_free(event->kind))
+		death(map, event->time, event->address, event->thread);
+	else if (event_is_allocation(event->kind))
+		return birth(map, event->time, event->address, event->size_bytes, event->stack_id,
+			     event->thread, false);
+	return true;
+}
+
+bool livemap_finish(struct livemap *map)
+{
+	while (map->deferred_count)
+		if (!deferred_apply_first(map))
+			return false;
+	while (map->pending_count)
+		pending_settle_first(map);
+	return true;
+}
+
+const struct livemap_totals *livemap_totals(const struct livemap *map)
+{
+	struct livemap_totals *totals = (struct livemap_totals *)&map->totals;
+	totals->memory_bytes = block_table_bytes(&map->blocks) + map->sites_capacity * sizeof *map->sites;
+	return totals;
+}
+
+const struct live_site *livemap_sites(const struct livemap *map, size_t *count)
+{
+	*count = map->sites_count;
+	return map->sites;
+}
+
+void livemap_each(const struct livemap *map, void (*visit)(void *context, const struct live_block *block),
+		  void *context)
+{
+	size_t slots = (size_t)1 << map->blocks.bits;
+	for (size_t i = 0; i < slots; i++)
+		if (map->blocks.slots[i].address)
+			visit(context, &map->blocks.slots[i]);
+}

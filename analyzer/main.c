@@ -1,0 +1,44 @@
+/* mtrace-analyze: reads what libmtrace.so wrote. One subcommand, one cmd_<name>.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/command.h"
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *purpose;
+};
+
+static const struct command commands[] = {
+	{"info", cmd_info, "what was recorded, for how long, by which process, and what was lost"},
+};
+
+static void print_commands(FILE *file)
+{
+	fputs("usage: mtrace-analyze COMMAND [OPTION...] ARG...\n\n", file);
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].purpose);
+	fputs("\nEvery command has --help. Exit status: 0 done; 1 done, and the answer is \"no\"; 2 wrong "
+	      "usage;\n"
+	      "3 input unreadable or damaged (what could be read was printed); 4 out of memory or output "
+	      "failed.\n",
+	      file);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_commands(stderr);
+		return ERROR_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+		print_commands(stdout);
+		return ERROR_NONE;
+	}
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	fprintf(stderr, "mtrace-analyze: there is no command '%s'; --help lists them\n", argv[1]);
+	return ERROR_USAGE;
+}
