@@ -1,0 +1,604 @@
+#include "tests/unit/support_trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define THREADS_MAX   64u
+#define PIECES_BYTES  (256u << 10)
+#define SLOT_PER_FILE (RINGS_EXTENT_BYTES / SLOT_BYTES)
+
+struct support_thread {
+	bool used;
+	bool announced;
+	uint32_t sequence;
+	struct codec_state state;
+	struct chunk_header chunk;
+	uint8_t *records; /* capacity + slack */
+	uint8_t *at;
+	uint32_t written; /* bytes of the chunk that are in the trace */
+	char name[16];
+	uint64_t counters[COUNTER_COUNT];
+};
+
+struct support_trace {
+	char *path;
+	FILE *file;
+	struct support_options options;
+	struct file_header header;
+	uint64_t offset;
+	uint64_t sequence;
+	uint64_t watermark;
+	uint64_t stored_bytes, raw_bytes;
+	struct support_thread threads[THREADS_MAX];
+	uint8_t *pieces; /* full chunks, waiting for the next flush */
+	size_t pieces_bytes, pieces_capacity;
+	uint8_t *modules;
+	size_t modules_bytes;
+	uint64_t shared[COUNTER_COUNT];
+};
+
+#define CHECK(condition)                                                                                     \
+	do {                                                                                                 \
+		if (!(condition)) {                                                                          \
+			fprintf(stderr, "support_trace: %s failed\n", #condition);                           \
+			abort();                                                                             \
+		}                                                                                            \
+	} while (0)
+
+static void *grow(void *data, size_t bytes)
+{
+	void *grown = realloc(data, bytes);
+	CHECK(grown);
+	return grown;
+}
+
+/* ---- blocks
+ * --------------------------------------------------------------------------------------------------- */
+
+static void write_at(struct support_trace *trace, uint64_t offset, const void *data, size_t bytes)
+{
+	CHECK(fseek(trace->file, (long)offset, SEEK_SET) == 0);
+	CHECK(bytes == 0 || fwrite(data, bytes, 1, trace->file) == 1);
+}
+
+static uint64_t block_put(struct support_trace *trace, uint16_t type, const void *payload, uint32_t bytes)
+{
+	static uint8_t stored[ZSTD_COMPRESSBOUND(BLOCK_RAW_BYTES_MAX)];
+	uint64_t seed;
+	struct block_header header = {.magic = BLOCK_MAGIC, .type = type, .raw_bytes = bytes};
+	header.sequence = trace->sequence++;
+	header.first_time = SUPPORT_START_TIME;
+	header.last_time = trace->watermark;
+	size_t stored_bytes = bytes;
+	if (trace->options.compressed) {
+		stored_bytes = ZSTD_compress(stored, sizeof stored, payload, bytes, 1);
+		CHECK(!ZSTD_isError(stored_bytes));
+		header.encoding = BLOCK_ZSTD;
+	} else if (bytes) {
+		memcpy(stored, payload, bytes);
+	}
+	header.stored_bytes = (uint32_t)stored_bytes;
+	header.payload_check = XXH3_64bits(stored, stored_bytes);
+	memcpy(&seed, trace->header.nonce, sizeof seed);
+	header.header_check =
+		XXH3_64bits_withSeed(&header, offsetof(struct block_header, header_check), seed);
+	size_t whole = (sizeof header + stored_bytes + BLOCK_ALIGNMENT_BYTES - 1) &
+		       ~(size_t)(BLOCK_ALIGNMENT_BYTES - 1);
+	if (trace->header.region_end && trace->offset + whole > trace->header.region_end)
+		trace->offset = trace->header.region_start;
+	uint64_t offset = trace->offset;
+	static const uint8_t zeros[BLOCK_ALIGNMENT_BYTES];
+	write_at(trace, offset, &header, sizeof header);
+	write_at(trace, offset + sizeof header, stored, stored_bytes);
+	write_at(trace, offset + sizeof header + stored_bytes, zeros, whole - sizeof header - stored_bytes);
+	trace->offset = offset + whole;
+	trace->stored_bytes += sizeof header + stored_bytes;
+	trace->raw_bytes += sizeof header + bytes;
+	return offset;
+}
+
+uint64_t support_block(struct support_trace *trace, uint16_t type, const void *payload, uint32_t bytes)
+{
+	return block_put(trace, type, payload, bytes);
+}
+
+/* ---- open
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void put_process_block(struct support_trace *trace)
+{
+	char text[4096];
+	int bytes = snprintf(
+		text, sizeof text,
+		"version_shim=1\nmode=%s\npid=4242\nppid=1\nuid=1000\nexe=/usr/bin/guest\nargv=guest\\nwith "
+		"two lines\n"
+		"host=unit\nkernel=6.1.0\narch=x86_64\npage_size=4096\ncpus=2\nsample_bytes=%llu\nstack_"
+		"depth=32\n"
+		"interval_ms=1000\ntick_hz=1000000000\ntime_shift=0\nstart_time=%llu\nstart_realtime_ns=%"
+		"llu\n"
+		"start_monotonic_ns=%llu\nmalloc_source=interposed\nrseq_owner=glibc\n%s",
+		trace->options.full ? "full" : "sample", (unsigned long long)trace->options.sample_bytes,
+		(unsigned long long)SUPPORT_START_TIME, (unsigned long long)SUPPORT_START_REALTIME_NS,
+		(unsigned long long)SUPPORT_START_MONOTONIC_NS,
+		trace->options.extra_keys ? trace->options.extra_keys : "");
+	CHECK(bytes > 0 && (size_t)bytes < sizeof text);
+	bool compressed = trace->options.compressed;
+	trace->options.compressed = false;
+	block_put(trace, BLOCK_PROCESS, text, (uint32_t)bytes);
+	trace->options.compressed = compressed;
+}
+
+struct support_trace *support_open(const char *path, const struct support_options *options)
+{
+	struct support_trace *trace = calloc(1, sizeof *trace);
+	CHECK(trace);
+	trace->path = strdup(path);
+	trace->options = *options;
+	if (!trace->options.chunk_bytes)
+		trace->options.chunk_bytes = CHUNK_SMALL_BYTES;
+	if (!trace->options.sample_bytes)
+		trace->options.sample_bytes = 512 << 10;
+	trace->file = fopen(path, "w+");
+	CHECK(trace->file && trace->path);
+	struct file_header *header = &trace->header;
+	memcpy(header->magic, TRACE_MAGIC, sizeof header->magic);
+	header->version = TRACE_FORMAT_VERSION;
+	header->header_bytes = sizeof *header;
+	for (unsigned i = 0; i < sizeof header->nonce; i++)
+		header->nonce[i] = (uint8_t)(17 * i + 5);
+	trace->watermark = SUPPORT_START_TIME;
+	trace->offset = TRACE_PAGE_BYTES;
+	put_process_block(trace);
+	header->region_start = trace->offset;
+	header->region_end = options->region_bytes ? trace->offset + options->region_bytes : 0;
+	header->check = XXH3_64bits(header, offsetof(struct file_header, check));
+	write_at(trace, 0, header, sizeof *header);
+	return trace;
+}
+
+/* ---- chunks
+ * --------------------------------------------------------------------------------------------------- */
+
+static struct support_thread *thread_of(struct support_trace *trace, uint32_t number)
+{
+	CHECK(number < THREADS_MAX);
+	struct support_thread *thread = &trace->threads[number];
+	if (!thread->used) {
+		thread->used = true;
+		snprintf(thread->name, sizeof thread->name, "thread-%u", number);
+	}
+	return thread;
+}
+
+static void chunk_open(struct support_trace *trace, uint32_t number, uint64_t time, uint32_t cpu)
+{
+	struct support_thread *thread = thread_of(trace, number);
+	uint32_t capacity = trace->options.chunk_bytes - (uint32_t)sizeof(struct chunk_header);
+	if (!thread->records)
+		thread->records = grow(NULL, capacity);
+	thread->at = thread->records;
+	thread->written = 0;
+	thread->chunk = (struct chunk_header){
+		.magic = CHUNK_MAGIC,
+		.thread = number,
+		.kernel_tid = 5000 + number,
+		.sequence = thread->sequence++,
+		.base_time = time,
+		.capacity = capacity,
+		.cpu = cpu,
+		.state = CHUNK_ACTIVE,
+	};
+	codec_reset(&thread->state, time, cpu);
+}
+
+static void piece_queue(struct support_trace *trace, struct support_thread *thread)
+{
+	uint32_t committed = (uint32_t)(thread->at - thread->records);
+	if (committed == thread->written)
+		return;
+	struct chunk_header chunk = thread->chunk;
+	chunk.committed = committed;
+	chunk.skip = thread->written;
+	chunk.state = CHUNK_READY;
+	size_t bytes = sizeof chunk + committed;
+	if (trace->pieces_bytes + bytes > trace->pieces_capacity) {
+		trace->pieces_capacity = 2 * (trace->pieces_bytes + bytes);
+		trace->pieces = grow(trace->pieces, trace->pieces_capacity);
+	}
+	memcpy(trace->pieces + trace->pieces_bytes, &chunk, sizeof chunk);
+	memcpy(trace->pieces + trace->pieces_bytes + sizeof chunk, thread->records, committed);
+	trace->pieces_bytes += bytes;
+	thread->written = committed;
+}
+
+/* Room for a record of `bytes`; a chunk without it is handed over and the next one opened. */
+static struct support_thread *thread_room(struct support_trace *trace, uint32_t number, uint64_t time,
+					  uint32_t cpu, size_t bytes)
+{
+	struct support_thread *thread = thread_of(trace, number);
+	if (!thread->at)
+		chunk_open(trace, number, time, cpu);
+	if ((size_t)(thread->at - thread->records) + bytes > thread->chunk.capacity) {
+		piece_queue(trace, thread);
+		chunk_open(trace, number, time, cpu);
+		CHECK(bytes <= thread->chunk.capacity);
+	}
+	return thread;
+}
+
+/* ---- events
+ * --------------------------------------------------------------------------------------------------- */
+
+static void count(uint64_t *counters, const struct trace_event *event)
+{
+	static const uint8_t plain[64] = {
+		[EVENT_MALLOC] = COUNTER_MALLOC + 1,
+		[EVENT_CALLOC] = COUNTER_CALLOC + 1,
+		[EVENT_NEW] = COUNTER_NEW + 1,
+		[EVENT_ALIGNED] = COUNTER_ALIGNED + 1,
+		[EVENT_REALLOC] = COUNTER_REALLOC + 1,
+		[EVENT_FREE] = COUNTER_FREE + 1,
+		[EVENT_DELETE] = COUNTER_DELETE + 1,
+		[EVENT_MMAP] = COUNTER_MMAP + 1,
+		[EVENT_MUNMAP] = COUNTER_MUNMAP + 1,
+		[EVENT_MREMAP] = COUNTER_MREMAP + 1,
+		[EVENT_MPROTECT] = COUNTER_MPROTECT + 1,
+		[EVENT_MADVISE] = COUNTER_MADVISE + 1,
+		[EVENT_BRK] = COUNTER_BRK + 1,
+		[EVENT_FAILED] = COUNTER_FAILED + 1,
+		[EVENT_THREAD_START] = COUNTER_THREAD_START + 1,
+	};
+	counters[COUNTER_EVENTS]++;
+	if (event->kind < 64 && plain[event->kind])
+		counters[plain[event->kind] - 1]++;
+	if (event_is_allocation(event->kind))
+		counters[COUNTER_ALLOC_BYTES] += event->size_bytes;
+	if (event->kind == EVENT_REALLOC)
+		counters[COUNTER_REALLOC_BYTES] += event->size_bytes;
+}
+
+static bool hot(const struct trace_event *event)
+{
+	bool plain = event->kind >= EVENT_MALLOC && event->kind <= EVENT_DELETE && !event->alignment_bytes &&
+		     !event->sampled_old && !event->sampled_new && event->address &&
+		     codec_address_fits(event->address);
+	return plain && (event->kind != EVENT_REALLOC ||
+			 (event->old_address && codec_address_fits(event->old_address)));
+}
+
+static uint8_t *encode_hot(struct codec_state *state, uint8_t *at, const struct trace_event *event)
+{
+	if (event_is_free(event->kind))
+		return encode_free(state, at, (enum event_kind)event->kind, event->time, event->address);
+	if (event->kind == EVENT_REALLOC)
+		return encode_realloc(state, at, event->time, event->end_time, event->old_address,
+				      event->address, event->size_bytes, event->stack_id);
+	return encode_allocation(state, at, (enum event_kind)event->kind, event->time, event->address,
+				 event->size_bytes, event->stack_id);
+}
+
+void support_event(struct support_trace *trace, const struct trace_event *event)
+{
+	struct support_thread *thread =
+		thread_room(trace, event->thread, event->time, event->cpu, RECORD_BYTES_MAX + 16);
+	if (thread->state.cpu != event->cpu)
+		thread->at = encode_cpu(&thread->state, thread->at, event->cpu);
+	thread->at = hot(event) ? encode_hot(&thread->state, thread->at, event)
+				: encode_extended(&thread->state, thread->at, event);
+	count(thread->counters, event);
+}
+
+void support_malloc(struct support_trace *trace, uint32_t thread, uint64_t time, uint64_t address,
+		    uint64_t size_bytes, uint32_t stack_id)
+{
+	time += SUPPORT_START_TIME;
+	support_event(trace, &(struct trace_event){.kind = EVENT_MALLOC,
+						   .thread = thread,
+						   .time = time,
+						   .end_time = time,
+						   .address = address,
+						   .size_bytes = size_bytes,
+						   .stack_id = stack_id});
+}
+
+void support_free_block(struct support_trace *trace, uint32_t thread, uint64_t time, uint64_t address)
+{
+	time += SUPPORT_START_TIME;
+	support_event(trace, &(struct trace_event){.kind = EVENT_FREE,
+						   .thread = thread,
+						   .time = time,
+						   .end_time = time,
+						   .address = address});
+}
+
+void support_stack(struct support_trace *trace, uint32_t number, uint32_t stack_id, const uint64_t *frames,
+		   unsigned depth)
+{
+	struct support_thread *thread = thread_of(trace, number);
+	uint64_t time = thread->at ? thread->state.time : trace->watermark;
+	thread = thread_room(trace, number, time, thread->state.cpu, STACK_RECORD_BYTES_MAX);
+	thread->at = encode_stack(thread->at, stack_id, frames, depth);
+}
+
+void support_count(struct support_trace *trace, enum counter counter, uint64_t amount)
+{
+	trace->shared[counter] += amount;
+}
+
+/* ---- definitions
+ * ---------------------------------------------------------------------------------------------- */
+
+void support_module(struct support_trace *trace, uint64_t start, uint64_t end, uint64_t bias,
+		    const char *path, const uint8_t *build_id, uint16_t build_id_bytes)
+{
+	struct module_record record = {
+		.start = start,
+		.end = end,
+		.bias = bias,
+		.loaded_time = SUPPORT_START_TIME,
+		.build_id_bytes = build_id_bytes,
+		.path_bytes = (uint16_t)strlen(path),
+	};
+	size_t bytes = (sizeof record + build_id_bytes + record.path_bytes + 7) & ~(size_t)7;
+	trace->modules = grow(trace->modules, trace->modules_bytes + bytes);
+	uint8_t *at = trace->modules + trace->modules_bytes;
+	memset(at, 0, bytes);
+	memcpy(at, &record, sizeof record);
+	if (build_id_bytes)
+		memcpy(at + sizeof record, build_id, build_id_bytes);
+	memcpy(at + sizeof record + build_id_bytes, path, record.path_bytes);
+	trace->modules_bytes += bytes;
+}
+
+void support_thread(struct support_trace *trace, uint32_t thread, const char *name)
+{
+	snprintf(thread_of(trace, thread)->name, sizeof trace->threads->name, "%s", name);
+	trace->threads[thread].announced = false;
+}
+
+static void flush_definitions(struct support_trace *trace)
+{
+	struct thread_record records[THREADS_MAX];
+	uint32_t records_count = 0;
+	for (uint32_t i = 0; i < THREADS_MAX; i++) {
+		struct support_thread *thread = &trace->threads[i];
+		if (!thread->used || thread->announced)
+			continue;
+		thread->announced = true;
+		struct thread_record *record = &records[records_count++];
+		*record = (struct thread_record){
+			.thread = i, .kernel_tid = 5000 + i, .start_time = SUPPORT_START_TIME};
+		memcpy(record->name, thread->name, sizeof record->name);
+	}
+	if (records_count)
+		block_put(trace, BLOCK_THREADS, records, records_count * (uint32_t)sizeof *records);
+	if (trace->modules_bytes)
+		block_put(trace, BLOCK_MODULES, trace->modules, (uint32_t)trace->modules_bytes);
+	trace->modules_bytes = 0;
+}
+
+/* ---- flush, snapshots, end
+ * ------------------------------------------------------------------------------------ */
+
+/* Events blocks of whole pieces, up to PIECES_BYTES each. */
+static void flush_pieces(struct support_trace *trace)
+{
+	size_t from = 0, at = 0;
+	while (at < trace->pieces_bytes) {
+		struct chunk_header chunk;
+		memcpy(&chunk, trace->pieces + at, sizeof chunk);
+		size_t next = at + sizeof chunk + chunk.committed;
+		if (next - from > PIECES_BYTES && at > from) {
+			block_put(trace, BLOCK_EVENTS, trace->pieces + from, (uint32_t)(at - from));
+			from = at;
+		}
+		at = next;
+	}
+	if (at > from)
+		block_put(trace, BLOCK_EVENTS, trace->pieces + from, (uint32_t)(at - from));
+	trace->pieces_bytes = 0;
+}
+
+void support_flush(struct support_trace *trace)
+{
+	for (unsigned i = 0; i < THREADS_MAX; i++)
+		if (trace->threads[i].at)
+			piece_queue(trace, &trace->threads[i]);
+	flush_definitions(trace);
+	flush_pieces(trace);
+}
+
+static struct clock_mark mark_at(struct support_trace *trace, uint64_t time)
+{
+	trace->watermark = SUPPORT_START_TIME + time;
+	return (struct clock_mark){
+		.time = trace->watermark,
+		.realtime_ns = SUPPORT_START_REALTIME_NS + time,
+		.monotonic_ns = SUPPORT_START_MONOTONIC_NS + time,
+		.watermark = trace->watermark,
+	};
+}
+
+void support_snapshot(struct support_trace *trace, uint64_t time, const struct snapshot *fields)
+{
+	struct snapshot snapshot = {0};
+	if (fields)
+		snapshot = *fields;
+	support_flush(trace);
+	snapshot.mark = mark_at(trace, time);
+	snapshot.stored_bytes = trace->stored_bytes;
+	snapshot.raw_bytes = trace->raw_bytes;
+	memcpy(snapshot.counters, trace->shared, sizeof snapshot.counters);
+	for (unsigned i = 0; i < THREADS_MAX; i++)
+		for (unsigned j = 0; j < COUNTER_COUNT; j++)
+			snapshot.counters[j] += trace->threads[i].counters[j];
+	block_put(trace, BLOCK_SNAPSHOT, &snapshot, sizeof snapshot);
+}
+
+void support_mark(struct support_trace *trace, uint64_t time)
+{
+	support_flush(trace);
+	struct clock_mark mark = mark_at(trace, time);
+	block_put(trace, BLOCK_MARK, &mark, sizeof mark);
+}
+
+static void support_release(struct support_trace *trace)
+{
+	CHECK(fclose(trace->file) == 0);
+	for (unsigned i = 0; i < THREADS_MAX; i++)
+		free(trace->threads[i].records);
+	free(trace->pieces);
+	free(trace->modules);
+	free(trace->path);
+	free(trace);
+}
+
+void support_end(struct support_trace *trace, uint64_t time)
+{
+	support_snapshot(trace, time, NULL);
+	struct end_record end = {.mark = mark_at(trace, time), .reason = END_EXIT, .status = 0};
+	block_put(trace, BLOCK_END, &end, sizeof end);
+	support_release(trace);
+}
+
+/* ---- rings
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void put_slot(const struct support_thread *thread, uint32_t number, uint8_t *extent)
+{
+	struct ring_slot slot = {
+		.state = SLOT_LIVE,
+		.thread = number,
+		.kernel_tid = 5000 + number,
+		.start_time = SUPPORT_START_TIME,
+	};
+	memcpy(slot.name, thread->name, sizeof slot.name);
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
+		slot.counters[i] = thread->counters[i];
+	memcpy(extent + number * SLOT_BYTES, &slot, sizeof slot);
+}
+
+/* The thread's open chunk in an extent of its own. */
+static void put_chunk(const struct support_thread *thread, uint8_t *extent)
+{
+	struct chunk_header chunk = thread->chunk;
+	chunk.committed = (uint32_t)(thread->at - thread->records);
+	memcpy(extent, &chunk, sizeof chunk);
+	memcpy(extent + sizeof chunk, thread->records, chunk.committed);
+}
+
+/* Full chunks that wait for a flush are ready chunks of the rings file. */
+static size_t put_waiting(struct support_trace *trace, uint8_t *extents, uint8_t *kinds, size_t next)
+{
+	for (size_t at = 0; at < trace->pieces_bytes; next++) {
+		struct chunk_header chunk;
+		memcpy(&chunk, trace->pieces + at, sizeof chunk);
+		size_t bytes = sizeof chunk + chunk.committed;
+		CHECK(next < 64);
+		chunk.skip = 0;
+		memcpy(extents + next * RINGS_EXTENT_BYTES, &chunk, sizeof chunk);
+		memcpy(extents + next * RINGS_EXTENT_BYTES + sizeof chunk, trace->pieces + at + sizeof chunk,
+		       chunk.committed);
+		kinds[next] = trace->options.chunk_bytes > CHUNK_SMALL_BYTES ? EXTENT_LARGE : EXTENT_SMALL;
+		at += bytes;
+	}
+	return next;
+}
+
+static void write_rings(struct support_trace *trace, const uint8_t *extents, const uint8_t *kinds,
+			size_t extents_count)
+{
+	static struct rings_header header;
+	char path[4096];
+	memset(&header, 0, sizeof header);
+	memcpy(header.magic, RINGS_MAGIC, sizeof header.magic);
+	header.version = TRACE_FORMAT_VERSION;
+	header.extents_offset = (sizeof header + TRACE_PAGE_BYTES - 1) / TRACE_PAGE_BYTES * TRACE_PAGE_BYTES;
+	memcpy(header.nonce, trace->header.nonce, sizeof header.nonce);
+	header.extents_count = (uint32_t)extents_count;
+	header.check = XXH3_64bits(&header, offsetof(struct rings_header, check));
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
+		header.shared_counters[i] = trace->shared[i];
+	for (size_t i = 0; i < extents_count; i++)
+		header.extent_kinds[i] = kinds[i];
+	snprintf(path, sizeof path, "%s" TRACE_RINGS_SUFFIX, trace->path);
+	FILE *file = fopen(path, "w");
+	CHECK(file && fwrite(&header, sizeof header, 1, file) == 1);
+	CHECK(fseek(file, (long)header.extents_offset, SEEK_SET) == 0);
+	CHECK(fwrite(extents, RINGS_EXTENT_BYTES, extents_count, file) == extents_count);
+	CHECK(fclose(file) == 0);
+}
+
+void support_kill(struct support_trace *trace)
+{
+	_Static_assert(THREADS_MAX <= SLOT_PER_FILE, "all slots fit one extent");
+	uint8_t *extents = calloc(64, RINGS_EXTENT_BYTES);
+	uint8_t kinds[64] = {EXTENT_SLOTS};
+	CHECK(extents);
+	size_t next = put_waiting(trace, extents, kinds, 1);
+	for (uint32_t i = 0; i < THREADS_MAX; i++) {
+		const struct support_thread *thread = &trace->threads[i];
+		if (thread->used)
+			put_slot(thread, i, extents);
+		if (!thread->at)
+			continue;
+		CHECK(next < 64);
+		put_chunk(thread, extents + next * RINGS_EXTENT_BYTES);
+		kinds[next++] = trace->options.chunk_bytes > CHUNK_SMALL_BYTES ? EXTENT_LARGE : EXTENT_SMALL;
+	}
+	write_rings(trace, extents, kinds, next);
+	free(extents);
+	support_release(trace);
+}
+
+/* ---- files
+ * ---------------------------------------------------------------------------------------------------- */
+
+static char directory[64];
+
+static void remove_directory(void)
+{
+	char command[96];
+	snprintf(command, sizeof command, "rm -rf '%s'", directory);
+	if (directory[0] && system(command) != 0)
+		fprintf(stderr, "support_trace: %s could not be removed\n", directory);
+}
+
+const char *support_path(const char *name)
+{
+	static char paths[8][256];
+	static unsigned next;
+	if (!directory[0]) {
+		snprintf(directory, sizeof directory, "/tmp/mtrace-unit-XXXXXX");
+		CHECK(mkdtemp(directory));
+		atexit(remove_directory);
+	}
+	char *path = paths[next++ % 8];
+	CHECK((size_t)snprintf(path, sizeof paths[0], "%s/%s", directory, name) < sizeof paths[0]);
+	return path;
+}
+
+uint8_t *support_read_file(const char *path, size_t *bytes)
+{
+	FILE *file = fopen(path, "r");
+	CHECK(file && fseek(file, 0, SEEK_END) == 0);
+	long size = ftell(file);
+	CHECK(size >= 0 && fseek(file, 0, SEEK_SET) == 0);
+	uint8_t *data = malloc((size_t)size + 1);
+	CHECK(data && (size == 0 || fread(data, (size_t)size, 1, file) == 1));
+	fclose(file);
+	*bytes = (size_t)size;
+	return data;
+}
+
+void support_write_file(const char *path, const void *data, size_t bytes)
+{
+	FILE *file = fopen(path, "w");
+	CHECK(file && (bytes == 0 || fwrite(data, bytes, 1, file) == 1) && fclose(file) == 0);
+}
