@@ -19,6 +19,7 @@ static struct {
 	uint64_t fail_insert_at;
 	bool no_sessions;
 	_Atomic uint64_t scanned;
+	uint64_t highest_read; /* under lock */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER, .fail_insert_at = UINT64_MAX};
 
 static uint64_t number_of(const char *key)
@@ -45,6 +46,8 @@ static enum op_status read_one(void *session, const char *key, engine_visit *vis
 
 	(void)session;
 	pthread_mutex_lock(&table.lock);
+	if (number > table.highest_read)
+		table.highest_read = number;
 	if (number < ROOM && table.values[number])
 		status = visit(context, table.values[number], table.bytes[number]) ? STATUS_OK : STATUS_ERROR;
 	pthread_mutex_unlock(&table.lock);
@@ -231,6 +234,7 @@ Test(client, counts_of_a_run_add_up)
 	cr_expect_eq(figure(&outcome, "READ", "Operations"), reads);
 	cr_expect_eq(figure(&outcome, "READ-MODIFY-WRITE", "Return=OK"), 0);
 	cr_expect_eq(table.count, 500 + inserts);
+	cr_expect_gt(table.highest_read, 500 + inserts / 2, "inserted records are read");
 	cr_expect_eq(outcome.result.errors + outcome.result.not_found, 0,
 		     "\"latest\" reads only what is there");
 	/* 4 : 2 : 1 : 1 : 2 of 5,000, within five standard deviations. */

@@ -125,6 +125,10 @@ Test(workload, keys_stay_in_range_and_are_hot_where_they_should_be)
 	count_choices("recordcount=150 requestdistribution=latest", seen);
 	cr_expect_eq(most_seen(seen), 149);
 	cr_expect_eq(seen[150], 0);
+	/* Room for 200 records, of which 100 are there. */
+	count_choices("recordcount=100 operationcount=50 insertproportion=1e9", seen);
+	for (uint64_t i = 100; i < 200; i++)
+		cr_expect_eq(seen[i], 0, "record %llu was chosen before its insert", (unsigned long long)i);
 }
 
 Test(workload, room_for_inserts_widens_the_zipfian)
