@@ -33,8 +33,7 @@ struct fit {
 	double p; /* of this lag alone */
 };
 
-/* ---- pairs
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- pairs ------------------------------------------------------------------------------------------- */
 
 static bool pairs_alloc(struct pairs *pairs, size_t capacity)
 {
@@ -65,8 +64,7 @@ static bool pairs_rank(struct pairs *pairs)
 	       stats_rank(pairs->y, pairs->count, pairs->rank_y);
 }
 
-/* ---- one lag over several segments
- * ------------------------------------------------------------------------------ */
+/* ---- one lag over several segments ------------------------------------------------------------------- */
 
 /* Fisher's z of a sum of weighted correlations; a correlation of 1 stays finite. */
 struct pool {
@@ -124,8 +122,7 @@ static bool scan_fit(struct scan *scan, long lag, struct fit *fit)
 	return true;
 }
 
-/* ---- choice of the lag
- * ------------------------------------------------------------------------------------------ */
+/* ---- choice of the lag ------------------------------------------------------------------------------- */
 
 /* The lags of a scan: up to 10 s in steps of its coarsest segment, over at most a quarter of its shortest. */
 static void scan_set_lags(struct scan *scan)
@@ -186,8 +183,7 @@ static bool scan_best(struct scan *scan, struct correlate_result *row)
 	return true;
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------- */
 
 /* Whether a segment can be used for a series; CORRELATE_NO_SUPPORT stands for yes. */
 static enum correlate_verdict judge(const struct correlate_segment *segment, const double *values,
@@ -276,8 +272,7 @@ static bool series_rows(const struct correlate_segment *segments, size_t segment
 	return scan_best(pooled, total);
 }
 
-/* ---- all series
- * -------------------------------------------------------------------------------------------------- */
+/* ---- all series -------------------------------------------------------------------------------------- */
 
 static bool in_family(const struct correlate_result *row, bool pooled)
 {

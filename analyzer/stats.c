@@ -66,8 +66,7 @@ double stats_median(const double *x, size_t n)
 	return stats_quantile(x, n, 0.5);
 }
 
-/* ---- ranks
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- ranks ------------------------------------------------------------------------------------------- */
 
 struct indexed {
 	double value;
@@ -106,8 +105,7 @@ bool stats_rank(const double *x, size_t n, double *rank)
 	return true;
 }
 
-/* ---- correlation
- * ----------------------------------------------------------------------------------------------- */
+/* ---- correlation ------------------------------------------------------------------------------------- */
 
 bool stats_is_constant(const double *x, size_t n)
 {
@@ -224,8 +222,7 @@ double stats_correlation_p(double r, double n_eff)
 	return fmin(1, 2 * gsl_cdf_tdist_Q(t, freedom));
 }
 
-/* ---- many tests
- * ------------------------------------------------------------------------------------------------ */
+/* ---- many tests -------------------------------------------------------------------------------------- */
 
 bool stats_adjust_bh(const double *p, size_t n, double *adjusted)
 {

@@ -17,7 +17,7 @@ static bool is_digit(char c)
 static void need_run(struct ycsb_parser *parser, struct ycsb_stream *stream, bool had_it)
 {
 	bool go = stream->open && stream->run.format >= YCSB_GO_TEXT;
-	enum ycsb_format format = stream->json.inside ? YCSB_JAVA_JSON : YCSB_JAVA_TEXT;
+	enum ycsb_format format = stream->json.speaking ? YCSB_JAVA_JSON : YCSB_JAVA_TEXT;
 	if (had_it || go)
 		ycsb_run_begin(parser, stream, format);
 	ycsb_run_need(parser, stream, format);

@@ -66,8 +66,11 @@ static enum ycsb_outcome end_object(struct ycsb_parser *parser, struct ycsb_stre
 	enum ycsb_outcome row = ycsb_go_row_end(parser, stream, YCSB_GO_JSON);
 	if (seen != SEEN_ALL)
 		return row;
-	return ycsb_java_record(parser, stream, word(json->metric), word(json->measurement),
-				word(json->metric_value));
+	json->speaking = true;
+	enum ycsb_outcome outcome = ycsb_java_record(parser, stream, word(json->metric),
+						     word(json->measurement), word(json->metric_value));
+	json->speaking = false;
+	return outcome;
 }
 
 static void in_string(struct ycsb_json_state *json, char c)

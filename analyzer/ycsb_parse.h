@@ -44,7 +44,8 @@ struct ycsb_weights {
 };
 
 struct ycsb_json_state {
-	bool inside; /* the next line goes on with JSON */
+	bool speaking; /* ycsb_java_record() is called for an object */
+	bool inside;   /* the next line goes on with JSON */
 	bool in_string;
 	bool escaped;
 	bool in_value;	/* behind the colon */

@@ -119,7 +119,7 @@ enum ycsb_outcome ycsb_java_status(struct ycsb_parser *parser, struct ycsb_strea
 	status.reading.has_clock =
 		take_stamp(&text, &status.reading.clock_ns) || find_stamp(&text, &status.reading.clock_ns);
 	if (!take_counter(&text, &status))
-		return status.reading.has_clock && text_contains(text, "sec") ? YCSB_UNREAD : YCSB_OTHER;
+		return status.reading.has_clock && text_contains(line, " sec:") ? YCSB_UNREAD : YCSB_OTHER;
 	take_current(&text, &status);
 	need_run(parser, stream, status.reading.operations);
 	if (!status.reading.has_clock)
