@@ -1,8 +1,8 @@
 /*
  * Which record numbers exist, and what their keys are called.
  *
- * Loading hands out numbers one by one. In the run phase inserts take the next number, and a number may be
- * read only when it and all before it have been inserted: YCSB's acknowledged counter.
+ * In the run phase inserts take one number after another, and a number may be read only when it and all
+ * before it have been inserted: YCSB's acknowledged counter.
  */
 #ifndef MTRACE_BENCH_KEYSPACE_H
 #define MTRACE_BENCH_KEYSPACE_H

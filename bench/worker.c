@@ -252,19 +252,20 @@ static void transact_read_modify_write(struct worker *worker, const char *key)
 	measure_latency(worker->measure, OP_READ_MODIFY_WRITE, monotonic_ns() - start_ns);
 }
 
-static enum op_status insert_next(struct worker *worker)
+static void transact_insert(struct worker *worker)
 {
 	struct keyspace *keyspace = &worker->workload->keyspace;
 	uint64_t number = keyspace_take(keyspace);
-	enum op_status status = measured_insert(worker, number);
 
+	measured_insert(worker, number);
 	keyspace_acknowledge(keyspace, number);
-	return status;
 }
 
 bool worker_load(struct worker *worker)
 {
-	return insert_next(worker) == STATUS_OK;
+	uint64_t number = atomic_fetch_add_explicit(&worker->workload->next_load, 1, memory_order_relaxed);
+
+	return measured_insert(worker, number) == STATUS_OK;
 }
 
 void worker_transact(struct worker *worker)
@@ -281,7 +282,7 @@ void worker_transact(struct worker *worker)
 		measured_update(worker, key, choose_change(worker));
 		break;
 	case OP_INSERT:
-		insert_next(worker);
+		transact_insert(worker);
 		break;
 	case OP_SCAN:
 		transact_scan(worker);

@@ -144,6 +144,7 @@ void workload_destroy(struct workload *workload)
 
 void workload_begin(struct workload *workload, bool loading)
 {
+	atomic_store_explicit(&workload->next_load, workload->insert_start, memory_order_relaxed);
 	keyspace_init(&workload->keyspace, loading ? workload->insert_start : workload->record_count);
 }
 

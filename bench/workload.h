@@ -5,6 +5,7 @@
 #ifndef MTRACE_BENCH_WORKLOAD_H
 #define MTRACE_BENCH_WORKLOAD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,7 +47,8 @@ struct workload {
 	struct zipfian scan_lengths;
 	char (*field_names)[16];
 	/* of the present phase */
-	struct keyspace keyspace;
+	struct keyspace keyspace;   /* of the run phase */
+	_Atomic uint64_t next_load; /* of the load phase, where nobody reads: a relaxed counter is enough */
 };
 
 /* Reads the properties; fails with EXIT_WRONG_USAGE on one that does not fit. */
@@ -54,7 +56,7 @@ bool workload_init(struct workload *workload, struct properties *properties, boo
 		   struct failure *failure);
 void workload_destroy(struct workload *workload);
 
-/* Begins a phase. Loading hands out the numbers to load, running those after record_count. */
+/* Begins a phase. Loading hands out the numbers from insert_start, running those from record_count. */
 void workload_begin(struct workload *workload, bool loading);
 void workload_end(struct workload *workload);
 
