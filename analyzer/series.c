@@ -1,0 +1,126 @@
+#include "analyzer/series.h"
+
+#include <math.h>
+
+#define TRACE_RATE(name_, title_, unit_)                                                                     \
+	{                                                                                                    \
+		name_, title_, unit_, SERIES_RATE, false, true                                               \
+	}
+#define TRACE_LEVEL(name_, title_, unit_)                                                                    \
+	{                                                                                                    \
+		name_, title_, unit_, SERIES_LEVEL, false, true                                              \
+	}
+#define CLIENT_RATE(name_, title_, unit_)                                                                    \
+	{                                                                                                    \
+		name_, title_, unit_, SERIES_RATE, true, false                                               \
+	}
+
+const struct series_info series_infos[SERIES_COUNT] = {
+	[SERIES_THROUGHPUT] = CLIENT_RATE("throughput_ops_s", "throughput", "ops/s"),
+	[SERIES_LATENCY_MEAN] = CLIENT_RATE("latency_mean_us", "mean latency", "us"),
+	[SERIES_LATENCY_P99] = CLIENT_RATE("latency_p99_worst_us", "p99 latency, slowest operation", "us"),
+	[SERIES_ALLOCS] = TRACE_RATE("allocs_per_s", "allocations", "calls/s"),
+	[SERIES_ALLOC_BYTES] = TRACE_RATE("alloc_bytes_per_s", "allocated bytes", "bytes/s"),
+	[SERIES_FREES] = TRACE_RATE("frees_per_s", "frees", "calls/s"),
+	[SERIES_REALLOCS] = TRACE_RATE("reallocs_per_s", "reallocs", "calls/s"),
+	[SERIES_LIVE] = TRACE_LEVEL("live_bytes", "live bytes", "bytes"),
+	[SERIES_LIVE_LOW] = {"live_bytes_low", "live bytes, low", "bytes", SERIES_LEVEL, false, false},
+	[SERIES_LIVE_HIGH] = {"live_bytes_high", "live bytes, high", "bytes", SERIES_LEVEL, false, false},
+	[SERIES_RSS] = TRACE_LEVEL("rss_bytes", "RSS", "bytes"),
+	[SERIES_HUGE] = TRACE_LEVEL("anon_huge_bytes", "AnonHugePages", "bytes"),
+	[SERIES_MMAPS] = TRACE_RATE("mmaps_per_s", "mmap", "calls/s"),
+	[SERIES_MUNMAPS] = TRACE_RATE("munmaps_per_s", "munmap", "calls/s"),
+	[SERIES_MREMAPS] = TRACE_RATE("mremaps_per_s", "mremap", "calls/s"),
+	[SERIES_MADVISES] = TRACE_RATE("madvises_per_s", "madvise", "calls/s"),
+	[SERIES_MPROTECTS] = TRACE_RATE("mprotects_per_s", "mprotect", "calls/s"),
+	[SERIES_BRKS] = TRACE_RATE("brks_per_s", "brk", "calls/s"),
+	[SERIES_MINOR_FAULTS] = TRACE_RATE("minor_faults_per_s", "minor faults", "faults/s"),
+	[SERIES_MAJOR_FAULTS] = TRACE_RATE("major_faults_per_s", "major faults", "faults/s"),
+	[SERIES_CPU_USER] = TRACE_RATE("cpu_user", "user CPU", "CPUs"),
+	[SERIES_CPU_SYSTEM] = TRACE_RATE("cpu_system", "system CPU", "CPUs"),
+	[SERIES_VOLUNTARY] = TRACE_RATE("voluntary_switches_per_s", "voluntary switches", "switches/s"),
+	[SERIES_INVOLUNTARY] = TRACE_RATE("involuntary_switches_per_s", "involuntary switches", "switches/s"),
+	[SERIES_MIGRATIONS] = TRACE_RATE("migrations_seen_per_s", "CPU migrations seen", "migrations/s"),
+	[SERIES_THREADS] = TRACE_LEVEL("threads", "threads", "threads"),
+	[SERIES_LOST] = TRACE_RATE("lost_events_per_s", "lost events", "events/s"),
+	[SERIES_WRITER_CPU] = TRACE_RATE("writer_cpu", "trace writer CPU", "CPUs"),
+};
+
+static double rate(uint64_t before, uint64_t after, double length_s)
+{
+	if (before == SNAPSHOT_UNKNOWN || after == SNAPSHOT_UNKNOWN || after < before)
+		return NAN;
+	return (double)(after - before) / length_s;
+}
+
+static double level(uint64_t value)
+{
+	return value == SNAPSHOT_UNKNOWN ? NAN : (double)value;
+}
+
+struct counter_sum {
+	enum series_id series;
+	unsigned first, last; /* enum counter, inclusive */
+};
+
+static const struct counter_sum counter_sums[] = {
+	{SERIES_ALLOCS, COUNTER_MALLOC, COUNTER_ALIGNED},
+	{SERIES_ALLOC_BYTES, COUNTER_ALLOC_BYTES, COUNTER_ALLOC_BYTES},
+	{SERIES_FREES, COUNTER_FREE, COUNTER_DELETE},
+	{SERIES_REALLOCS, COUNTER_REALLOC, COUNTER_REALLOC},
+	{SERIES_MMAPS, COUNTER_MMAP, COUNTER_MMAP},
+	{SERIES_MUNMAPS, COUNTER_MUNMAP, COUNTER_MUNMAP},
+	{SERIES_MREMAPS, COUNTER_MREMAP, COUNTER_MREMAP},
+	{SERIES_MADVISES, COUNTER_MADVISE, COUNTER_MADVISE},
+	{SERIES_MPROTECTS, COUNTER_MPROTECT, COUNTER_MPROTECT},
+	{SERIES_BRKS, COUNTER_BRK, COUNTER_BRK},
+	{SERIES_MIGRATIONS, COUNTER_MIGRATIONS, COUNTER_MIGRATIONS},
+	{SERIES_LOST, COUNTER_LOST_FIRST, COUNTER_LOST_LAST},
+};
+
+/* 0 before the first snapshot: the process had not begun. */
+static uint64_t counters_sum(const struct snapshot *snapshot, unsigned first, unsigned last)
+{
+	uint64_t sum = 0;
+	for (unsigned i = first; snapshot && i <= last; i++) {
+		if (snapshot->counters[i] == SNAPSHOT_UNKNOWN)
+			return SNAPSHOT_UNKNOWN;
+		sum += snapshot->counters[i];
+	}
+	return sum;
+}
+
+uint64_t series_lost(const struct snapshot *snapshot)
+{
+	return counters_sum(snapshot, COUNTER_LOST_FIRST, COUNTER_LOST_LAST);
+}
+
+static void kernel_rates(const struct snapshot *before, const struct snapshot *after, double length_s,
+			 double values[SERIES_COUNT])
+{
+	values[SERIES_MINOR_FAULTS] = rate(before->minor_faults, after->minor_faults, length_s);
+	values[SERIES_MAJOR_FAULTS] = rate(before->major_faults, after->major_faults, length_s);
+	values[SERIES_CPU_USER] = rate(before->user_cpu_us, after->user_cpu_us, length_s) / 1e6;
+	values[SERIES_CPU_SYSTEM] = rate(before->system_cpu_us, after->system_cpu_us, length_s) / 1e6;
+	values[SERIES_VOLUNTARY] = rate(before->voluntary_switches, after->voluntary_switches, length_s);
+	values[SERIES_INVOLUNTARY] =
+		rate(before->involuntary_switches, after->involuntary_switches, length_s);
+	values[SERIES_WRITER_CPU] = rate(before->writer_cpu_us, after->writer_cpu_us, length_s) / 1e6;
+}
+
+void series_between(const struct snapshot *before, const struct snapshot *after, double length_s,
+		    double values[SERIES_COUNT])
+{
+	for (size_t i = 0; i < SERIES_COUNT; i++)
+		values[i] = NAN;
+	for (size_t i = 0; i < sizeof counter_sums / sizeof *counter_sums; i++) {
+		const struct counter_sum *sum = &counter_sums[i];
+		values[sum->series] = rate(counters_sum(before, sum->first, sum->last),
+					   counters_sum(after, sum->first, sum->last), length_s);
+	}
+	if (before)
+		kernel_rates(before, after, length_s, values);
+	values[SERIES_RSS] = level(after->rss_bytes);
+	values[SERIES_HUGE] = level(after->anon_huge_bytes);
+	values[SERIES_THREADS] = level(after->threads_live);
+}

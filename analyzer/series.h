@@ -1,0 +1,78 @@
+/*
+ * The series of a report: what is known about each interval, and how two snapshots give it.
+ *
+ * A snapshot holds cumulative sums, counted exactly in both modes, so the difference of two snapshots over
+ * the time between them is an exact rate. Levels (resident bytes, threads) are read at the end of the
+ * interval. NaN is a value that is not known; it is never 0.
+ */
+#ifndef MTRACE_SERIES_H
+#define MTRACE_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/layout.h"
+
+/* In the order of the columns of series.csv; names, not numbers, are what users see. */
+enum series_id {
+	SERIES_THROUGHPUT,
+	SERIES_LATENCY_MEAN,
+	SERIES_LATENCY_P99,
+	SERIES_ALLOCS,
+	SERIES_ALLOC_BYTES,
+	SERIES_FREES,
+	SERIES_REALLOCS,
+	SERIES_LIVE,
+	SERIES_LIVE_LOW, /* sample mode: 95% interval of the estimate; NaN in full mode, which is exact */
+	SERIES_LIVE_HIGH,
+	SERIES_RSS,
+	SERIES_HUGE,
+	SERIES_MMAPS,
+	SERIES_MUNMAPS,
+	SERIES_MREMAPS,
+	SERIES_MADVISES,
+	SERIES_MPROTECTS,
+	SERIES_BRKS,
+	SERIES_MINOR_FAULTS,
+	SERIES_MAJOR_FAULTS,
+	SERIES_CPU_USER,
+	SERIES_CPU_SYSTEM,
+	SERIES_VOLUNTARY,
+	SERIES_INVOLUNTARY,
+	SERIES_MIGRATIONS,
+	SERIES_THREADS,
+	SERIES_LOST,
+	SERIES_WRITER_CPU,
+	SERIES_COUNT,
+};
+
+enum series_kind {
+	SERIES_RATE,  /* a mean over the interval */
+	SERIES_LEVEL, /* a reading at its end */
+};
+
+struct series_info {
+	const char *name;  /* stable: column of series.csv, `name` in report.json */
+	const char *title; /* for people */
+	const char *unit;  /* "ops/s", "bytes", "bytes/s", "calls/s", "us", "CPUs", ... */
+	enum series_kind kind;
+	bool from_ycsb;	 /* else from the trace */
+	bool correlated; /* tested against throughput: not throughput, nor what follows from it, nor bounds */
+};
+
+extern const struct series_info series_infos[SERIES_COUNT];
+
+/*
+ * Fills in what two snapshots of one trace say about the interval between them; every other value becomes
+ * NaN. `before` may be NULL: the interval starts with the process, where the shim's counters were 0 and the
+ * kernel's (CPU time, faults, switches) are not known, since they survive exec. A counter that went back
+ * gives NaN.
+ */
+void series_between(const struct snapshot *before, const struct snapshot *after, double length_s,
+		    double values[SERIES_COUNT]);
+
+/* Events lost up to this snapshot, over all causes; SNAPSHOT_UNKNOWN where one of them is. */
+uint64_t series_lost(const struct snapshot *snapshot);
+
+#endif
