@@ -1,0 +1,139 @@
+/*
+ * The model of a report: what each traced process did in each interval.
+ *
+ * row       one interval of a process, between two snapshots. Its values are described by series.h.
+ * stage     one trace: a process from its start, or from an exec, to its end or the next exec.
+ * timeline  the rows of one process, in order of time. Traces of the same process id on the same host that do
+ * not overlap in time are stages of one process (a shell that became mongod) and share a timeline; traces
+ * that do overlap are different processes (members of a replica set), each with its own. site      a distinct
+ * allocating stack; in names and plots, all stacks that share their two innermost frames outside of the C++
+ * library.
+ *
+ * Memory grows with the number of rows (one per MTRACE_INTERVAL_MS), of distinct stacks and of live blocks,
+ * never with the number of events. Times in ns are since 1970, UTC, by the clock marks of the trace.
+ *
+ * Invariants, checked by model_check():
+ *   start_ns < end_ns in every row, and rows[i].end_ns <= rows[i + 1].start_ns
+ *   the sites of a row are in order, largest first, and are at most MODEL_ROW_SITES
+ */
+#ifndef MTRACE_MODEL_H
+#define MTRACE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyzer/command.h"
+#include "analyzer/error.h"
+#include "analyzer/livemap.h"
+#include "analyzer/merge.h"
+#include "analyzer/reader.h"
+#include "analyzer/series.h"
+#include "analyzer/symbols.h"
+
+/*
+ * The largest sites kept with each row. A site that is not among them counts as "other" in that row: its
+ * share is then below that of the smallest one kept, and the sum of all stays exact.
+ */
+#define MODEL_ROW_SITES 24
+
+struct site_level {
+	uint32_t site; /* index into timeline.sites */
+	double live_bytes;
+};
+
+struct model_row {
+	int64_t start_ns;
+	int64_t end_ns;
+	bool brief; /* shorter than a quarter of the usual interval: rates are true but jump; not plotted */
+	uint32_t site_count;
+	double values[SERIES_COUNT];
+	struct site_level sites[MODEL_ROW_SITES];
+};
+
+/* Two classes a doubling: up to 16, 24, 32, 48, 64, 96, ... bytes; the last takes everything above. */
+#define SIZE_CLASSES 72
+
+struct size_classes {
+	double allocs[SIZE_CLASSES];	  /* malloc, calloc, new, memalign: as `allocs` of info */
+	double alloc_bytes[SIZE_CLASSES]; /* requested by them */
+};
+
+/* One trace. */
+struct stage {
+	struct trace *trace; /* open */
+	int64_t start_ns;
+	int64_t end_ns;
+	size_t timeline; /* index into model.timelines */
+	uint64_t pid;	 /* UINT64_MAX where unknown */
+	struct livemap_totals totals;
+	struct merge_stats stats;
+	bool wrapped;	       /* a flight recorder that has lost its beginning: live bytes are not known */
+	double max_huge_age_s; /* oldest AnonHugePages figure; NaN where there is none */
+	double clock_step_s;   /* largest change of the wall clock against CLOCK_MONOTONIC within one row */
+	char **unmatched;      /* modules without names: "PATH: reason" */
+	size_t unmatched_count;
+};
+
+struct timeline {
+	char label[96]; /* "mongod, pid 4711" */
+	uint64_t pid;
+	bool estimated; /* sample mode: live bytes and size classes are estimates */
+	bool stacks;	/* at least one allocation has a stack */
+	struct model_row *rows;
+	size_t row_count;
+	size_t row_capacity;
+	double usual_interval_s; /* median; NaN without rows */
+	char **sites;		 /* names, each once */
+	size_t site_count;
+	struct size_classes classes;
+};
+
+struct model {
+	struct stage *stages; /* in order of their start */
+	size_t stage_count;
+	struct timeline *timelines;
+	size_t timeline_count;
+	int64_t start_ns; /* of the first stage: zero of every time axis */
+	int64_t end_ns;
+};
+
+/*
+ * Reads the traces at `paths`. True: `out` is filled in and owned by the caller (model_free). False: `error`
+ * says why (a file that is no trace, or given twice; memory), and `out` is empty. Damage inside of a trace is
+ * no error; it stays with stage.trace. Progress goes to a terminal.
+ */
+bool model_read(const char *const *paths, size_t count, const struct symbol_options *options,
+		struct model *out, struct error *error);
+void model_free(struct model *model);
+
+/* The first invariant that does not hold, in words; NULL where all do. */
+const char *model_check(const struct model *model);
+
+/* ---- parts, for model_read() and tests --------------------------------------------------------------- */
+
+/*
+ * Appends the interval between two snapshots (`before` NULL: since start_ns). Returns the row, with
+ * site_count 0; NULL where memory is short. A row that would not come after the last one is left out:
+ * *skipped is set.
+ */
+struct model_row *timeline_append(struct timeline *timeline, int64_t start_ns, const struct snapshot *before,
+				  const struct snapshot *after, bool *skipped);
+
+/* The largest sites of `sites` into the row; indices are those of `sites`. */
+void row_take_sites(struct model_row *row, const struct live_site *sites, size_t count);
+
+/* After the last row: usual interval and brief rows. False where memory is short. */
+bool timeline_finish(struct timeline *timeline);
+
+unsigned size_class_of(uint64_t size_bytes);
+uint64_t size_class_upper_bytes(unsigned size_class); /* UINT64_MAX for the last */
+
+/* Counts an allocation; `weight` is 1, or 1 / sample_probability(). */
+void size_classes_add(struct size_classes *classes, uint64_t size_bytes, double weight);
+
+/* The name of a site, e.g. "__wt_calloc < __wt_page_alloc"; owned by the caller. NULL where memory is short.
+ */
+char *site_name(struct symbols *symbols, const struct trace *trace, uint32_t stack_id);
+
+#endif
