@@ -1,0 +1,153 @@
+#include "analyzer/report_csv.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "analyzer/escape.h"
+#include "analyzer/format.h"
+
+/* Opens directory/name, lets `write` fill it, closes it. */
+static bool write_table(const struct report *report, const char *name,
+			void (*write)(FILE *file, const struct report *report), struct error *error)
+{
+	char path[REPORT_PATH_BYTES];
+	if (!report_path(report, name, path, error))
+		return false;
+	FILE *file = output_open(path, error);
+	if (!file)
+		return false;
+	write(file, report);
+	return output_close(file, path, error);
+}
+
+static void put_value(FILE *file, double value)
+{
+	if (isfinite(value))
+		fprintf(file, ",%.10g", value);
+	else
+		fputc(',', file);
+}
+
+/* ",t_s,time_utc,interval_s" */
+static void put_time(FILE *file, const struct report *report, int64_t start_ns, int64_t end_ns)
+{
+	char utc[FORMAT_TEXT_BYTES];
+	fprintf(file, ",%.6f,%s,%.6f", report_seconds(report, end_ns), format_utc(utc, end_ns),
+		(double)(end_ns - start_ns) / 1e9);
+}
+
+static void write_series(FILE *file, const struct report *report)
+{
+	fputs("trace,t_s,time_utc,interval_s", file);
+	for (size_t i = 0; i < SERIES_COUNT; i++)
+		fprintf(file, ",%s", series_infos[i].name);
+	fputc('\n', file);
+	for (size_t t = 0; t < report->model.timeline_count; t++) {
+		const struct timeline *timeline = &report->model.timelines[t];
+		for (size_t r = 0; r < timeline->row_count; r++) {
+			const struct model_row *row = &timeline->rows[r];
+			fprintf(file, "%zu", t + 1);
+			put_time(file, report, row->start_ns, row->end_ns);
+			for (size_t i = 0; i < SERIES_COUNT; i++)
+				put_value(file, row->values[i]);
+			fputc('\n', file);
+		}
+	}
+}
+
+static void write_aligned(FILE *file, const struct report *report)
+{
+	const struct aligned *aligned = &report->aligned;
+	fprintf(file, "segment,t_s,time_utc,interval_s,%s,%s,%s", series_infos[SERIES_THROUGHPUT].name,
+		series_infos[SERIES_LATENCY_MEAN].name, series_infos[SERIES_LATENCY_P99].name);
+	for (size_t i = 0; i < aligned->series_count; i++) {
+		const struct aligned_series *series = &aligned->series[i];
+		fprintf(file, ",%s", series_infos[series->series].name);
+		if (series->timeline > 0)
+			fprintf(file, ".%zu", series->timeline + 1);
+	}
+	fputc('\n', file);
+	for (size_t s = 0; s < report->alignment.segment_count; s++) {
+		const struct segment *segment = &report->alignment.segments[s];
+		for (size_t i = 0; i < segment->count; i++) {
+			escape_csv(file, segment->name);
+			put_time(file, report, segment->grid[i].start_ns, segment->grid[i].end_ns);
+			put_value(file, segment->throughput[i]);
+			put_value(file, segment->latency_mean_us[i]);
+			put_value(file, segment->latency_p99_us[i]);
+			for (size_t j = 0; j < aligned->series_count; j++) {
+				const double *values = aligned->series[j].values[s];
+				put_value(file, values ? values[i] : NAN);
+			}
+			fputc('\n', file);
+		}
+	}
+}
+
+static void write_correlations(FILE *file, const struct report *report)
+{
+	const struct aligned *aligned = &report->aligned;
+	fputs("trace,series,segment,verdict,spearman,pearson,lag_s,n_effective,p,p_adjusted,spearman_lag0,"
+	      "pearson_lag0,"
+	      "intervals,lags_tried,segments\n",
+	      file);
+	for (size_t i = 0; i < aligned->results.count; i++) {
+		const struct correlate_result *row = &aligned->results.rows[i];
+		fprintf(file, "%zu,%s,", aligned->series[row->series_index].timeline + 1, row->series);
+		escape_csv(file, row->segment ? row->segment : "pooled");
+		fputc(',', file);
+		escape_csv(file, correlate_verdict_text(row->verdict));
+		const double values[] = {row->spearman,	     row->pearson,     row->lag_s,
+					 row->n_effective,   row->p,	       row->p_adjusted,
+					 row->spearman_lag0, row->pearson_lag0};
+		for (size_t v = 0; v < sizeof values / sizeof *values; v++)
+			put_value(file, values[v]);
+		fprintf(file, ",%zu,%zu,%zu\n", row->count, row->lags_tried, row->segments);
+	}
+}
+
+static void write_sizes(FILE *file, const struct report *report)
+{
+	fputs("trace,up_to_bytes,allocs,alloc_bytes,estimated\n", file);
+	for (size_t t = 0; t < report->model.timeline_count; t++) {
+		const struct timeline *timeline = &report->model.timelines[t];
+		for (unsigned i = 0; i < SIZE_CLASSES; i++) {
+			if (!(timeline->classes.allocs[i] > 0))
+				continue;
+			fprintf(file, "%zu,", t + 1);
+			if (i < SIZE_CLASSES - 1)
+				fprintf(file, "%" PRIu64, size_class_upper_bytes(i));
+			put_value(file, timeline->classes.allocs[i]);
+			put_value(file, timeline->classes.alloc_bytes[i]);
+			fprintf(file, ",%d\n", timeline->estimated);
+		}
+	}
+}
+
+static void write_sites(FILE *file, const struct report *report)
+{
+	fputs("trace,t_s,time_utc,interval_s,live_bytes,site\n", file);
+	for (size_t t = 0; t < report->model.timeline_count; t++) {
+		const struct timeline *timeline = &report->model.timelines[t];
+		for (size_t r = 0; r < timeline->row_count; r++) {
+			const struct model_row *row = &timeline->rows[r];
+			for (uint32_t i = 0; i < row->site_count; i++) {
+				fprintf(file, "%zu", t + 1);
+				put_time(file, report, row->start_ns, row->end_ns);
+				put_value(file, row->sites[i].live_bytes);
+				fputc(',', file);
+				escape_csv(file, timeline->sites[row->sites[i].site]);
+				fputc('\n', file);
+			}
+		}
+	}
+}
+
+bool report_csv_write(const struct report *report, struct error *error)
+{
+	return write_table(report, "series.csv", write_series, error) &&
+	       write_table(report, "aligned.csv", write_aligned, error) &&
+	       write_table(report, "correlations.csv", write_correlations, error) &&
+	       write_table(report, "sizes.csv", write_sizes, error) &&
+	       write_table(report, "sites.csv", write_sites, error);
+}

@@ -1,0 +1,132 @@
+#include "analyzer/report_plot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analyzer/gnuplot.h"
+#include "analyzer/plot_bars.h"
+#include "analyzer/plot_series.h"
+
+/* ---- files and gnuplot ------------------------------------------------------------------------------- */
+
+/* A figure of one timeline; `number` tells figures apart that share a writer. */
+struct figure {
+	const char *name;
+	const char *caption;
+	void (*write)(FILE *script, const char *name, size_t number, const struct report *report,
+		      size_t timeline);
+	size_t number;
+};
+
+static bool make_folder(const char *path, struct error *error)
+{
+	if (mkdir(path, 0777) == 0 || errno == EEXIST)
+		return true;
+	return error_set(error, ERROR_INTERNAL, path, ERROR_NO_OFFSET, "cannot make this folder: %s",
+			 strerror(errno));
+}
+
+static void draw(struct report *report, const char *name, const char *caption)
+{
+	char folder[REPORT_PATH_BYTES], script[64], message[200];
+	snprintf(folder, sizeof folder, "%s/plots", report->directory);
+	snprintf(script, sizeof script, "%s.gp", name);
+	enum gnuplot_result result = gnuplot_run("gnuplot", folder, script, message, sizeof message);
+	if (result == GNUPLOT_DONE) {
+		struct figure_file *figure = &report->figures[report->figure_count++];
+		snprintf(figure->name, sizeof figure->name, "%s", name);
+		snprintf(figure->caption, sizeof figure->caption, "%s", caption);
+	} else if (result == GNUPLOT_MISSING) {
+		snprintf(report->plots_missing, sizeof report->plots_missing,
+			 "gnuplot is not installed (Debian: gnuplot-nox). The scripts are in plots/: with "
+			 "gnuplot there, "
+			 "`gnuplot -d NAME.gp` in that folder draws them");
+	} else {
+		snprintf(report->plots_missing, sizeof report->plots_missing,
+			 "gnuplot could not draw plots/%s: %.120s", script, message);
+	}
+}
+
+/* Writes a script and draws it, unless gnuplot has failed before: then the script alone is left behind. */
+static bool make_figure(struct report *report, size_t timeline, const struct figure *figure,
+			struct error *error)
+{
+	char name[40], file_name[64], path[REPORT_PATH_BYTES];
+	if (report->figure_count == REPORT_FIGURES_MAX)
+		return true;
+	if (timeline == 0)
+		snprintf(name, sizeof name, "%s", figure->name);
+	else
+		snprintf(name, sizeof name, "%s-%zu", figure->name, timeline + 1);
+	snprintf(file_name, sizeof file_name, "plots/%s.gp", name);
+	if (!report_path(report, file_name, path, error))
+		return false;
+	FILE *script = output_open(path, error);
+	if (!script)
+		return false;
+	figure->write(script, name, figure->number, report, timeline);
+	if (!output_close(script, path, error))
+		return false;
+	if (!report->plots_missing[0])
+		draw(report, name, figure->caption);
+	return true;
+}
+
+/* ---- which figures ----------------------------------------------------------------------------------- */
+
+static void write_series(FILE *script, const char *name, size_t number, const struct report *report,
+			 size_t timeline)
+{
+	plot_series_write(script, name, number, report, timeline);
+}
+
+static void write_sites(FILE *script, const char *name, size_t number, const struct report *report,
+			size_t timeline)
+{
+	(void)number;
+	plot_sites_write(script, name, report, timeline);
+}
+
+static void write_sizes(FILE *script, const char *name, size_t number, const struct report *report,
+			size_t timeline)
+{
+	(void)number;
+	plot_sizes_write(script, name, report, timeline);
+}
+
+static bool timeline_figures(struct report *report, size_t at, struct error *error)
+{
+	const struct timeline *timeline = &report->model.timelines[at];
+	struct figure sites = {"sites", "Live bytes by the call stack that allocated them", write_sites, 0};
+	struct figure sizes = {"sizes", "Allocations by size class: calls, and bytes asked for", write_sizes,
+			       0};
+	for (size_t i = 0; i < plot_series_figures(); i++) {
+		struct figure series = {plot_series_name(i), plot_series_caption(i), write_series, i};
+		if (plot_series_useful(i, report, at) && !make_figure(report, at, &series, error))
+			return false;
+	}
+	if (plot_sites_useful(timeline) && !make_figure(report, at, &sites, error))
+		return false;
+	return !plot_sizes_useful(timeline) || make_figure(report, at, &sizes, error);
+}
+
+bool report_plot_write(struct report *report, struct error *error)
+{
+	char folder[REPORT_PATH_BYTES];
+	report->figures = calloc(REPORT_FIGURES_MAX, sizeof *report->figures);
+	if (!report->figures)
+		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
+	if (!report_path(report, "plots", folder, error) || !make_folder(folder, error))
+		return false;
+	struct progress progress;
+	progress_start(&progress, "drawing");
+	bool fine = true;
+	for (size_t i = 0; fine && i < report->model.timeline_count; i++) {
+		progress_update(&progress, i, report->model.timeline_count);
+		fine = timeline_figures(report, i, error);
+	}
+	progress_end(&progress);
+	return fine;
+}
