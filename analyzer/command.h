@@ -66,12 +66,11 @@ struct command_usage {
 int command_parse(const struct command_usage *usage, int argc, char **argv, int *status);
 
 /* Rows for --sysroot and --debug-dir, alike in every command that prints symbols. */
-#define COMMAND_SYMBOL_OPTIONS(where)                                                                        \
-	{"sysroot", 0, OPTION_STRING, &(where).sysroot, "DIR", "look for the traced modules below DIR"},     \
-	{                                                                                                    \
-		"debug-dir", 0, OPTION_STRING, &(where).debug_dir, "DIR",                                    \
-			"look for separate debug files in DIR"                                               \
-	}
+/* clang-format off */
+#define COMMAND_SYMBOL_OPTIONS(where) \
+	{"sysroot", 0, OPTION_STRING, &(where).sysroot, "DIR", "look for the traced modules below DIR"},        \
+	{"debug-dir", 0, OPTION_STRING, &(where).debug_dir, "DIR", "look for separate debug files in DIR"}
+/* clang-format on */
 
 /* ---- output
  * ------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/format.h"
+#include "analyzer/sites.h"
 
 uint64_t info_allocs(const uint64_t counters[COUNTER_COUNT])
 {
@@ -132,19 +133,6 @@ static void put_counters(json_t *object, const struct trace_info *info)
 		put_counter(object, info, plain_counters[i].name, info->counters[plain_counters[i].counter]);
 }
 
-/* In full mode an integer; otherwise the estimate, with its 95% interval beside it. */
-static void put_estimate(json_t *object, const char *name, const struct estimate *estimate, bool exact)
-{
-	char bound[64];
-	json_put(object, name, exact ? json_count((uint64_t)estimate->value) : json_number(estimate->value));
-	if (exact)
-		return;
-	snprintf(bound, sizeof bound, "%s_low", name);
-	json_put_real(object, bound, estimate_low(estimate));
-	snprintf(bound, sizeof bound, "%s_high", name);
-	json_put_real(object, bound, estimate_high(estimate));
-}
-
 static void put_live(json_t *object, const struct trace *trace, const struct livemap_totals *live)
 {
 	static const char *const names[] = {
@@ -156,10 +144,10 @@ static void put_live(json_t *object, const struct trace *trace, const struct liv
 			json_put_null(object, names[i]);
 		return;
 	}
-	put_estimate(object, names[0], &live->live_bytes_peak, exact);
+	json_put_estimate(object, names[0], &live->live_bytes_peak, exact);
 	json_put_real(object, names[1], trace_seconds(trace, live->live_bytes_peak_time));
-	put_estimate(object, names[2], &live->live_bytes, exact);
-	put_estimate(object, names[3], &live->live_blocks, exact);
+	json_put_estimate(object, names[2], &live->live_bytes, exact);
+	json_put_estimate(object, names[3], &live->live_blocks, exact);
 	json_put(object, names[4], exact ? json_count(live->remote_frees) : NULL);
 	json_put_count(object, names[5], live->unknown_frees);
 	json_put_count(object, names[6], live->lost_frees);

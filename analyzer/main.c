@@ -12,6 +12,9 @@ struct command {
 
 static const struct command commands[] = {
 	{"info", cmd_info, "what was recorded, for how long, by which process, and what was lost"},
+	{"report", cmd_report, "everything about one or more traces and the YCSB runs in them"},
+	{"sites", cmd_sites, "which call stacks allocate, hold, and are freed remotely"},
+	{"export", cmd_export, "the events as csv or ndjson, or folded stacks"},
 };
 
 static void print_commands(FILE *file)

@@ -1,0 +1,93 @@
+#include <stdlib.h>
+
+#include "analyzer/command.h"
+#include "analyzer/sites.h"
+
+#define TOP_TEXT 20u
+
+struct sites_options {
+	bool json;
+	uint64_t top;
+	const char *order_name;
+	enum site_order order;
+	const char *output_path;
+	struct symbol_options symbols;
+};
+
+static bool write_sites(const struct sites_options *options, const struct replay *replay,
+			struct symbols *symbols, FILE *file, struct error *error)
+{
+	size_t top = options->top != UINT64_MAX ? (size_t)options->top : options->json ? 0 : TOP_TEXT;
+	if (options->json) {
+		json_t *object = sites_json(replay, symbols, options->order, top);
+		bool good = json_write(file, object, error);
+		json_decref(object);
+		return good;
+	}
+	return sites_print(file, replay, symbols, options->order, top) ||
+	       error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
+}
+
+static bool print(const struct sites_options *options, const struct replay *replay, struct error *error)
+{
+	struct symbols *symbols = symbols_create(replay->trace, &options->symbols);
+	FILE *file = symbols ? output_open(options->output_path, error) : NULL;
+	bool good = file && write_sites(options, replay, symbols, file, error);
+	if (file)
+		good = output_close(file, options->output_path, error) && good;
+	symbols_free(symbols);
+	return good || error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
+}
+
+static int run(const struct sites_options *options, const char *path)
+{
+	struct error error = {0};
+	struct replay replay = {.trace = trace_open(path, &error)};
+	if (!replay.trace)
+		return error_print(&error);
+	bool good = replay_run(&replay, NULL, NULL, &error);
+	if (replay.live)
+		good = print(options, &replay, &error) && good;
+	int status = command_finish(replay.trace);
+	if (!good)
+		status = error_print(&error);
+	replay_free(&replay);
+	trace_close(replay.trace);
+	return status;
+}
+
+int cmd_sites(int argc, char **argv)
+{
+	struct sites_options options = {.top = UINT64_MAX, .order_name = "live"};
+	const struct command_option rows[] = {
+		{"json", 0, OPTION_FLAG, &options.json, NULL, "one JSON object"},
+		{"top", 0, OPTION_COUNT, &options.top, "N",
+		 "only the first N sites, 0 for all (default 20; JSON: all)"},
+		{"sort", 0, OPTION_STRING, &options.order_name, "KEY",
+		 "live (default), peak, alloc or remote"},
+		{"output", 'o', OPTION_STRING, &options.output_path, "FILE",
+		 "write there instead of standard output"},
+		COMMAND_SYMBOL_OPTIONS(options.symbols),
+		{0},
+	};
+	const struct command_usage usage = {
+		.name = "sites",
+		.operands = "TRACE",
+		.purpose = "Which call stacks allocate, hold memory, and have their blocks freed by other "
+			   "threads.\n"
+			   "Exact in full mode; in sample mode estimates with 95% intervals.",
+		.options = rows,
+		.operands_min = 1,
+		.operands_max = 1,
+	};
+	int status;
+	int first = command_parse(&usage, argc, argv, &status);
+	if (first < 0)
+		return status;
+	if (!site_order_parse(options.order_name, &options.order)) {
+		fprintf(stderr, "mtrace-analyze sites: --sort: '%s' is none of live, peak, alloc, remote\n",
+			options.order_name);
+		return ERROR_USAGE;
+	}
+	return run(&options, argv[first]);
+}

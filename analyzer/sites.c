@@ -1,0 +1,235 @@
+#include "analyzer/sites.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/command.h"
+#include "analyzer/format.h"
+
+/* ---- order
+ * ---------------------------------------------------------------------------------------------------- */
+
+bool site_order_parse(const char *name, enum site_order *order)
+{
+	static const char *const names[] = {"live", "peak", "alloc", "remote"};
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		if (strcmp(name, names[i]) == 0) {
+			*order = (enum site_order)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static double requested(const struct live_site *site)
+{
+	return site->alloc_bytes.value + site->realloc_bytes.value;
+}
+
+static double sort_key(const struct live_site *site, enum site_order order)
+{
+	switch (order) {
+	case SITE_ORDER_PEAK:
+		return site->live_bytes_peak.value;
+	case SITE_ORDER_ALLOC:
+		return requested(site);
+	case SITE_ORDER_REMOTE:
+		return site->remote_frees.value;
+	default:
+		return site->live_bytes.value;
+	}
+}
+
+static int by_key(const void *a, const void *b, void *context)
+{
+	const struct live_site *left = *(const struct live_site *const *)a,
+			       *right = *(const struct live_site *const *)b;
+	const enum site_order keys[] = {*(const enum site_order *)context, SITE_ORDER_PEAK, SITE_ORDER_ALLOC};
+	for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) {
+		double difference = sort_key(right, keys[i]) - sort_key(left, keys[i]);
+		if (difference != 0)
+			return difference > 0 ? 1 : -1;
+	}
+	return (left->stack_id > right->stack_id) - (left->stack_id < right->stack_id);
+}
+
+const struct live_site **sites_sorted(const struct livemap *live, enum site_order order, size_t *count)
+{
+	const struct live_site *sites = livemap_sites(live, count);
+	const struct live_site **sorted = malloc((*count + 1) * sizeof *sorted);
+	if (!sorted)
+		return NULL;
+	for (size_t i = 0; i < *count; i++)
+		sorted[i] = &sites[i];
+	qsort_r(sorted, *count, sizeof *sorted, by_key, &order);
+	return sorted;
+}
+
+/* ---- names
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* The site's stack; empty where none was recorded or its definition is lost. False when out of memory. */
+static bool site_names(const struct replay *replay, struct symbols *symbols, const struct live_site *site,
+		       struct symbol_stack *names)
+{
+	struct trace_stack stack;
+	*names = (struct symbol_stack){0};
+	return !trace_stack(replay->trace, site->stack_id, &stack) || symbols_stack(symbols, &stack, names);
+}
+
+/* ---- JSON
+ * ----------------------------------------------------------------------------------------------------- */
+
+void json_put_estimate(json_t *object, const char *name, const struct estimate *estimate, bool exact)
+{
+	char bound[64];
+	json_put_count(object, name, (uint64_t)llround(fmax(estimate->value, 0)));
+	if (exact)
+		return;
+	snprintf(bound, sizeof bound, "%s_low", name);
+	json_put_count(object, bound, (uint64_t)llround(fmax(estimate_low(estimate), 0)));
+	snprintf(bound, sizeof bound, "%s_high", name);
+	json_put_count(object, bound, (uint64_t)llround(fmax(estimate_high(estimate), 0)));
+}
+
+static json_t *site_json(const struct replay *replay, struct symbols *symbols, const struct live_site *site,
+			 bool exact)
+{
+	json_t *object = json_object(), *stack = json_array();
+	struct symbol_stack names;
+	site_names(replay, symbols, site, &names);
+	for (size_t i = 0; i < names.depth; i++)
+		json_array_append_new(stack, json_safe_string(names.frames[i]->name));
+	symbol_stack_free(&names);
+	json_put(object, "stack", stack);
+	json_put_count(object, "stack_id", site->stack_id);
+	json_put_bool(object, "estimated", !exact);
+	json_put_estimate(object, "allocs", &site->allocs, exact);
+	json_put_estimate(object, "alloc_bytes", &site->alloc_bytes, exact);
+	json_put_estimate(object, "reallocs", &site->reallocs, exact);
+	json_put_estimate(object, "realloc_bytes", &site->realloc_bytes, exact);
+	json_put_estimate(object, "frees", &site->frees, exact);
+	json_put_estimate(object, "remote_frees", &site->remote_frees, exact);
+	json_put_estimate(object, "live_blocks", &site->live_blocks, exact);
+	json_put_estimate(object, "live_bytes", &site->live_bytes, exact);
+	json_put_estimate(object, "live_bytes_peak", &site->live_bytes_peak, exact);
+	json_put_null(object, "huge_bytes");
+	return object;
+}
+
+json_t *sites_json(const struct replay *replay, struct symbols *symbols, enum site_order order, size_t top)
+{
+	bool exact = trace_info(replay->trace)->mode != TRACE_MODE_SAMPLE;
+	size_t count, unmatched_count;
+	const struct live_site **sorted = sites_sorted(replay->live, order, &count);
+	json_t *object = json_object(), *sites = json_array(), *unmatched = json_array();
+	json_put_string(object, "trace", trace_info(replay->trace)->path);
+	json_put_bool(object, "estimated", !exact);
+	json_put_count(object, "sites_total", count);
+	for (size_t i = 0; sorted && i < count && (!top || i < top); i++)
+		json_array_append_new(sites, site_json(replay, symbols, sorted[i], exact));
+	const char *const *names = symbols_unmatched(symbols, &unmatched_count);
+	for (size_t i = 0; i < unmatched_count; i++)
+		json_array_append_new(unmatched, json_safe_string(names[i]));
+	json_put(object, "sites", sites);
+	json_put(object, "unmatched_modules", unmatched);
+	free(sorted);
+	return object;
+}
+
+/* ---- text
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void print_frame(FILE *file, const struct symbol_frame *frame)
+{
+	fputs("      ", file);
+	print_safe(file, frame->name);
+	if (frame->source_file) {
+		const char *slash = strrchr(frame->source_file, '/');
+		fputs("  ", file);
+		print_safe(file, slash ? slash + 1 : frame->source_file);
+		if (frame->line)
+			fprintf(file, ":%u", frame->line);
+	}
+	fputs(frame->inlined ? " (inlined)\n" : "\n", file);
+}
+
+static void print_figure(FILE *file, const char *name, const struct estimate *estimate, bool exact)
+{
+	char value[FORMAT_TEXT_BYTES], low[FORMAT_TEXT_BYTES], high[FORMAT_TEXT_BYTES];
+	fprintf(file, "  %s %s", name, format_bytes(value, fmax(estimate->value, 0)));
+	if (!exact)
+		fprintf(file, " (%s to %s)", format_bytes(low, estimate_low(estimate)),
+			format_bytes(high, estimate_high(estimate)));
+}
+
+static void print_site(FILE *file, size_t rank, const struct live_site *site, bool exact)
+{
+	char calls[FORMAT_TEXT_BYTES], frees[FORMAT_TEXT_BYTES], remote[FORMAT_TEXT_BYTES];
+	struct estimate bytes = site->alloc_bytes;
+	bytes.value += site->realloc_bytes.value;
+	bytes.variance += site->realloc_bytes.variance;
+	bytes.floor += site->realloc_bytes.floor;
+	fprintf(file, "#%zu", rank);
+	print_figure(file, "live", &site->live_bytes, exact);
+	print_figure(file, "peak", &site->live_bytes_peak, exact);
+	print_figure(file, "allocated", &bytes, exact);
+	fprintf(file, " in %s calls; %s frees, %s of them remote\n",
+		format_count(calls, (uint64_t)llround(site->allocs.value + site->reallocs.value)),
+		format_count(frees, (uint64_t)llround(site->frees.value)),
+		format_count(remote, (uint64_t)llround(site->remote_frees.value)));
+}
+
+static void print_unmatched(FILE *file, const struct symbols *symbols)
+{
+	size_t count;
+	const char *const *names = symbols_unmatched(symbols, &count);
+	if (count)
+		fputs("\nmodules without symbols (--sysroot and --debug-dir say where to look):\n", file);
+	for (size_t i = 0; i < count; i++) {
+		fputs("  ", file);
+		print_safe(file, names[i]);
+		fputc('\n', file);
+	}
+}
+
+static void print_head(FILE *file, const struct replay *replay, size_t count, bool exact)
+{
+	char sites[FORMAT_TEXT_BYTES], peak[FORMAT_TEXT_BYTES], end[FORMAT_TEXT_BYTES];
+	const struct livemap_totals *totals = livemap_totals(replay->live);
+	print_safe(file, trace_info(replay->trace)->path);
+	fprintf(file, ": %s sites; live bytes %s at the peak, %s at the end%s\n", format_count(sites, count),
+		format_bytes(peak, totals->live_bytes_peak.value),
+		format_bytes(end, totals->live_bytes.value),
+		exact ? "" : " (estimated from samples; in brackets 95% intervals)");
+}
+
+bool sites_print(FILE *file, const struct replay *replay, struct symbols *symbols, enum site_order order,
+		 size_t top)
+{
+	bool exact = trace_info(replay->trace)->mode != TRACE_MODE_SAMPLE;
+	size_t count;
+	const struct live_site **sorted = sites_sorted(replay->live, order, &count);
+	bool good = sorted != NULL;
+	print_head(file, replay, count, exact);
+	for (size_t i = 0; good && i < count && (!top || i < top); i++) {
+		struct symbol_stack names;
+		fputc('\n', file);
+		print_site(file, i + 1, sorted[i], exact);
+		good = site_names(replay, symbols, sorted[i], &names);
+		if (!names.depth)
+			fputs(sorted[i]->stack_id ? "      (the stack's definition is lost)\n"
+						  : "      (no stack recorded)\n",
+			      file);
+		for (size_t j = 0; j < names.depth; j++)
+			print_frame(file, names.frames[j]);
+		symbol_stack_free(&names);
+	}
+	if (top && count > top)
+		fprintf(file, "\n%s more sites: --top N, 0 for all\n",
+			format_count((char[FORMAT_TEXT_BYTES]){0}, count - top));
+	print_unmatched(file, symbols);
+	free(sorted);
+	return good;
+}
