@@ -392,6 +392,15 @@ bool livemap_apply(struct livemap *map, const struct trace_event *event)
 	return true;
 }
 
+void livemap_prefetch(void *context, const struct trace_event *event)
+{
+	const struct block_table *blocks = &((struct livemap *)context)->blocks;
+	if (event->kind <= EVENT_ALIGNED)
+		__builtin_prefetch(&blocks->slots[block_table_hash(event->address, blocks->bits)], 1);
+	if (event->kind == EVENT_REALLOC)
+		__builtin_prefetch(&blocks->slots[block_table_hash(event->old_address, blocks->bits)], 1);
+}
+
 bool livemap_finish(struct livemap *map)
 {
 	while (map->deferred_count)

@@ -93,6 +93,9 @@ void livemap_free(struct livemap *map);
  * False when out of memory: the map is then no longer right. */
 bool livemap_apply(struct livemap *map, const struct trace_event *event);
 
+/* For merge_lookahead(), with the map as context: fetches what livemap_apply() of this event will touch. */
+void livemap_prefetch(void *map, const struct trace_event *event);
+
 /* After the last event: settles what still waits. Totals and sites are final afterwards. */
 bool livemap_finish(struct livemap *map);
 

@@ -88,14 +88,14 @@ static void piece_end(struct merge *merge, struct merge_thread *thread)
 }
 
 /* Decodes to the next event of the current piece that is to be handed on. */
-static enum decode_result piece_next(struct merge *merge, struct merge_thread *thread)
+static enum decode_result piece_next(struct merge *merge, struct merge_thread *thread,
+				     struct trace_event *event)
 {
-	struct merge_cursor *cursor = thread->cursor;
-	struct decoder *decoder = &cursor->decoder;
+	struct decoder *decoder = &thread->cursor->decoder;
 	const uint8_t *fresh = decoder->start + thread->first->skip;
 	for (;;) {
 		const uint8_t *record = decoder->position;
-		enum decode_result result = decode_next(decoder, &cursor->event);
+		enum decode_result result = decode_next(decoder, event);
 		if (result == DECODE_EVENT && record < fresh)
 			continue;
 		if (result != DECODE_STACK)
@@ -108,23 +108,46 @@ static enum decode_result piece_next(struct merge *merge, struct merge_thread *t
 	}
 }
 
+/* Decodes a few events of the current piece at once. False where it has no more. */
+static bool cursor_refill(struct merge *merge, struct merge_thread *thread)
+{
+	struct merge_cursor *cursor = thread->cursor;
+	cursor->at = cursor->count = 0;
+	while (cursor->count < MERGE_AHEAD) {
+		struct trace_event *event = &cursor->events[cursor->count];
+		enum decode_result result = piece_next(merge, thread, event);
+		if (result == DECODE_DAMAGED)
+			piece_damaged(merge, thread->first, cursor->decoder.position);
+		if (result != DECODE_EVENT)
+			break;
+		cursor->count++;
+		if (merge->lookahead)
+			merge->lookahead(merge->lookahead_context, event);
+	}
+	return cursor->count != 0;
+}
+
 /* Moves a thread on to its next event, over the ends of pieces. False where it has none for now. */
 static bool thread_next(struct merge *merge, struct merge_thread *thread)
 {
+	if (thread->cursor && ++thread->cursor->at < thread->cursor->count)
+		return true;
 	while (thread->first) {
 		if (!thread->cursor && !cursor_begin(merge, thread)) {
 			merge->failed = true;
 			return false;
 		}
-		enum decode_result result = piece_next(merge, thread);
-		if (result == DECODE_EVENT)
+		if (cursor_refill(merge, thread))
 			return true;
-		if (result == DECODE_DAMAGED)
-			piece_damaged(merge, thread->first, thread->cursor->decoder.position);
 		piece_end(merge, thread);
 		cursor_end(merge, thread);
 	}
 	return false;
+}
+
+static inline const struct trace_event *thread_event(const struct merge_thread *thread)
+{
+	return &thread->cursor->events[thread->cursor->at];
 }
 
 /* A thread that got its first waiting piece enters the heap with that piece's first event. */
@@ -133,7 +156,7 @@ static bool thread_wake(struct merge *merge, uint32_t index)
 	struct merge_thread *thread = &merge->threads[index];
 	if (!thread_next(merge, thread))
 		return !merge->failed;
-	return heap_push(merge, (struct heap_entry){thread->cursor->event.time, thread->thread, index});
+	return heap_push(merge, (struct heap_entry){thread_event(thread)->time, thread->thread, index});
 }
 
 /* The event handed on last is done with: its thread moves on. */
@@ -141,7 +164,7 @@ static void consume(struct merge *merge)
 {
 	struct merge_thread *thread = &merge->threads[merge->heap[0].index];
 	if (thread_next(merge, thread)) {
-		merge->heap[0].time = thread->cursor->event.time;
+		merge->heap[0].time = thread_event(thread)->time;
 		sift_down(merge, 0);
 	} else {
 		heap_pop(merge);
@@ -202,7 +225,7 @@ static bool event_take(struct merge *merge, struct merge_item *item)
 	if (snapshot_ready(merge) && time >= merge->snapshots[merge->snapshots_first].mark.time)
 		return false;
 	const struct merge_thread *thread = &merge->threads[merge->heap[0].index];
-	item->event = &thread->cursor->event;
+	item->event = thread_event(thread);
 	count_event(merge, thread, item->event);
 	merge->handed_event = true;
 	return true;
@@ -273,6 +296,13 @@ void merge_close(struct merge *merge)
 	free(merge->snapshots);
 	idmap_clear(&merge->threads_by_number);
 	free(merge);
+}
+
+void merge_lookahead(struct merge *merge, void (*lookahead)(void *context, const struct trace_event *event),
+		     void *context)
+{
+	merge->lookahead = lookahead;
+	merge->lookahead_context = context;
 }
 
 const struct merge_stats *merge_stats(const struct merge *merge)

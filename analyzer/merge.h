@@ -52,6 +52,13 @@ void merge_close(struct merge *merge); /* NULL is fine */
  */
 bool merge_next(struct merge *merge, struct merge_item *item, struct error *error);
 
+/*
+ * Calls `lookahead` for each event some events before it is handed on, so that a consumer can have memory
+ * fetched (livemap_prefetch()). Its order is that of decoding, not of time.
+ */
+void merge_lookahead(struct merge *merge, void (*lookahead)(void *context, const struct trace_event *event),
+		     void *context);
+
 const struct merge_stats *merge_stats(const struct merge *merge);
 
 #endif

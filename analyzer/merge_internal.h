@@ -31,9 +31,12 @@ struct piece {
 	bool recovered; /* from the rings file */
 };
 
+#define MERGE_AHEAD 8u /* events decoded at once: what lies between lookahead and use */
+
 struct merge_cursor {
 	struct decoder decoder;
-	struct trace_event event;
+	struct trace_event events[MERGE_AHEAD];
+	unsigned at, count; /* events[at] is the next; a refilled cursor has at < count */
 	struct merge_cursor *next_spare;
 };
 
@@ -79,6 +82,8 @@ struct merge {
 	size_t stored_capacity;
 	size_t next_block;
 	size_t next_chunk;
+	void (*lookahead)(void *context, const struct trace_event *event);
+	void *lookahead_context;
 	struct piece_buffer *spare_buffers;
 	struct piece *spare_pieces;
 	uint64_t buffered_bytes;

@@ -48,6 +48,7 @@ bool replay_run(struct replay *replay,
 	struct merge *merge = merge_open(replay->trace, error);
 	if (!merge)
 		return false;
+	merge_lookahead(merge, livemap_prefetch, replay->live);
 	bool good = replay_stream(replay, merge, visit, context, error);
 	if (!livemap_finish(replay->live))
 		good = out_of_memory(error);
