@@ -141,11 +141,15 @@ static void reset_stream(struct ycsb_stream *stream)
 {
 	struct ycsb_stream fresh = {.json = stream->json, .rows = stream->rows};
 	memcpy(fresh.client, stream->client, sizeof fresh.client);
-	/* The block keeps its room, a table its headings. */
+	/* The block keeps its room, a table its headings, and a row half read (JSON) goes on. */
 	fresh.block = stream->block;
 	fresh.block_takes_s = stream->block_takes_s;
 	memcpy(fresh.columns, stream->columns, sizeof fresh.columns);
 	fresh.column_count = stream->column_count;
+	fresh.go_row = stream->go_row;
+	fresh.go_row_takes_s = stream->go_row_takes_s;
+	fresh.go_row_open = stream->go_row_open;
+	fresh.go_row_bad = stream->go_row_bad;
 	free(stream->arguments);
 	*stream = fresh;
 }

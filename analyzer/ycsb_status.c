@@ -149,21 +149,27 @@ static bool counts(struct text name)
 	return true;
 }
 
+/* To the next ", " or "]"; a decimal comma has a digit behind it. */
+static void skip_value(struct text *text)
+{
+	while (text->at < text->end && *text->at != ']' && !text_starts(*text, ", "))
+		text->at++;
+}
+
 /* ", Max=9, Min=1, Avg=2.5, 90=3, 99=8, ..." behind the count. */
 static void take_hdr(struct ycsb_stream *stream, struct text name, struct text *text)
 {
 	uint64_t count;
-	double mean_us = NAN, p99_us = NAN, value;
+	double mean_us = NAN, p99_us = NAN;
 	if (!text_take_u64(text, &count))
 		return;
 	while (text_skip(text, ", ")) {
-		bool mean = text_starts(*text, "Avg="), p99 = text_starts(*text, "99=");
-		if (!text_skip_past(text, "=", NULL) || !text_take_number(text, &value))
-			break;
-		if (mean)
-			mean_us = value;
-		if (p99)
-			p99_us = value;
+		if (text_skip(text, "Avg="))
+			text_take_number(text, &mean_us);
+		else if (text_skip(text, "99="))
+			text_take_number(text, &p99_us);
+		else
+			skip_value(text);
 	}
 	if (counts(name))
 		ycsb_series_latency(stream, (double)count, mean_us, p99_us);

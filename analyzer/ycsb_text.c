@@ -9,17 +9,6 @@ struct text text_of(const char *string)
 	return (struct text){string, string + strlen(string)};
 }
 
-bool text_starts(struct text text, const char *string)
-{
-	size_t length = strlen(string);
-	return text_length(text) >= length && memcmp(text.at, string, length) == 0;
-}
-
-bool text_equals(struct text text, const char *string)
-{
-	return text_length(text) == strlen(string) && text_starts(text, string);
-}
-
 const char *text_find(struct text text, const char *string)
 {
 	return memmem(text.at, text_length(text), string, strlen(string));
@@ -28,14 +17,6 @@ const char *text_find(struct text text, const char *string)
 bool text_contains(struct text text, const char *string)
 {
 	return text_find(text, string) != NULL;
-}
-
-bool text_skip(struct text *text, const char *string)
-{
-	if (!text_starts(*text, string))
-		return false;
-	text->at += strlen(string);
-	return true;
 }
 
 bool text_skip_past(struct text *text, const char *string, struct text *before)
@@ -94,7 +75,7 @@ static const struct script scripts[] = {
 	{"\xe0\xa5", 0xa6}, /* Devanagari, U+0966 */
 };
 
-static bool take_foreign_digit(struct text *text, unsigned *digit)
+static __attribute__((noinline)) bool take_foreign_digit(struct text *text, unsigned *digit)
 {
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
 		size_t length = strlen(scripts[i].prefix);
@@ -110,7 +91,7 @@ static bool take_foreign_digit(struct text *text, unsigned *digit)
 	return false;
 }
 
-bool text_take_digit(struct text *text, unsigned *digit)
+static inline bool take_digit(struct text *text, unsigned *digit)
 {
 	if (text_empty(*text))
 		return false;
@@ -123,12 +104,17 @@ bool text_take_digit(struct text *text, unsigned *digit)
 	return (*text->at & 0x80) && take_foreign_digit(text, digit);
 }
 
+bool text_take_digit(struct text *text, unsigned *digit)
+{
+	return take_digit(text, digit);
+}
+
 bool text_take_digits(struct text *text, unsigned digits, unsigned *value)
 {
 	struct text ahead = *text;
 	unsigned sum = 0, digit;
 	for (unsigned i = 0; i < digits; i++) {
-		if (!text_take_digit(&ahead, &digit))
+		if (!take_digit(&ahead, &digit))
 			return false;
 		sum = 10 * sum + digit;
 	}
@@ -168,6 +154,8 @@ bool text_take_i64(struct text *text, int64_t *value)
 
 static bool take_minus(struct text *text)
 {
+	if (text_empty(*text) || (*text->at >= '0' && *text->at <= '9'))
+		return false;
 	text_skip(text, "\xd8\x9c"); /* U+061C, which Arabic locales put before the sign */
 	return text_skip(text, "-") || text_skip(text, "\xe2\x88\x92" /* U+2212 */);
 }
@@ -187,7 +175,7 @@ static bool take_digit_run(struct text *text, double *sum, double *scale)
 {
 	unsigned digit;
 	bool any = false;
-	while (text_take_digit(text, &digit)) {
+	while (take_digit(text, &digit)) {
 		*sum = *sum * 10 + digit;
 		*scale *= 10;
 		any = true;

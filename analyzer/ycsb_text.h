@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct text {
 	const char *at;
@@ -32,15 +33,31 @@ static inline bool text_empty(struct text text)
 
 struct text text_of(const char *string);
 
-bool text_equals(struct text text, const char *string);
-bool text_starts(struct text text, const char *string);
+/* Inline, for the compiler to compare literals as numbers. */
+static inline bool text_starts(struct text text, const char *string)
+{
+	size_t length = strlen(string);
+	return text_length(text) >= length && memcmp(text.at, string, length) == 0;
+}
+
+static inline bool text_equals(struct text text, const char *string)
+{
+	return text_length(text) == strlen(string) && text_starts(text, string);
+}
+
 bool text_contains(struct text text, const char *string);
 
 /* Where `string` first stands in the text; NULL where it does not. */
 const char *text_find(struct text text, const char *string);
 
 /* Moves behind `string` where the text starts with it. */
-bool text_skip(struct text *text, const char *string);
+static inline bool text_skip(struct text *text, const char *string)
+{
+	if (!text_starts(*text, string))
+		return false;
+	text->at += strlen(string);
+	return true;
+}
 
 /* Moves behind the next place of `string`; what stood before it goes into *before (may be NULL). */
 bool text_skip_past(struct text *text, const char *string, struct text *before);
