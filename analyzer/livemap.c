@@ -212,18 +212,29 @@ static void bury(struct livemap *map, const struct live_block *old, uint64_t tim
 			 });
 }
 
-/* The free of the block that is born here came before it. */
-static bool dies_at_birth(struct livemap *map, const struct live_block *block)
+/* The free of a block that is born now came before it: it never lived, and what lives at its address goes on.
+ */
+static bool died_before(struct livemap *map, uint64_t address, uint32_t thread)
 {
-	struct pending *early =
-		map->pending_count ? pending_find(map, block->address, false, block->thread) : NULL;
+	struct pending *early = map->pending_count ? pending_find(map, address, false, thread) : NULL;
 	if (!early)
 		return false;
-	struct weight weight = weigh(map, block->size_bytes);
-	account_remote(map, &map->sites[block->site], &weight);
-	account_death(map, block);
 	map->totals.reordered++;
 	pending_remove(map, (size_t)(early - map->pending));
+	return true;
+}
+
+static bool put_live(struct livemap *map, const struct live_block *block, const struct weight *weight)
+{
+	struct live_block *place = block_table_place(&map->blocks, block->address);
+	if (!place)
+		return false;
+	if (place->address)
+		bury(map, place, block->time, block->thread);
+	else
+		map->blocks.count++;
+	*place = *block;
+	account_birth(map, &map->sites[block->site], block->time, weight);
 	return true;
 }
 
@@ -233,28 +244,16 @@ static bool birth(struct livemap *map, uint64_t time, uint64_t address, uint64_t
 	uint32_t index = site_of(map, stack_id);
 	if (index == IDMAP_NONE)
 		return false;
-	struct live_block block = {address, size_bytes, time, index, thread};
-	struct live_block *place = block_table_place(&map->blocks, address);
-	if (!place)
-		return false;
 	struct live_site *site = &map->sites[index];
 	struct weight weight = weigh(map, size_bytes);
 	add(realloc ? &site->reallocs : &site->allocs, &weight.count);
 	add(realloc ? &site->realloc_bytes : &site->alloc_bytes, &weight.bytes);
-	if (place->address) {
-		struct live_block old = *place;
-		bury(map, &old, time, thread);
-		map->blocks.count--;
-	}
-	account_birth(map, site, time, &weight);
-	if (dies_at_birth(map, &block)) {
-		if (place->address)
-			block_table_remove(&map->blocks, place);
+	if (died_before(map, address, thread)) {
+		add(&site->frees, &weight.count);
+		account_remote(map, site, &weight);
 		return true;
 	}
-	*place = block;
-	map->blocks.count++;
-	return true;
+	return put_live(map, &(struct live_block){address, size_bytes, time, index, thread}, &weight);
 }
 
 /* The free that an earlier allocation over a live block was owed. */
