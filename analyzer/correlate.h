@@ -18,9 +18,9 @@
  * single segments). Correlation is association, never cause.
  *
  * Pooling: Fisher's z of each usable segment at a common lag, weighted by n_effective - 3 (Fisher,
- * "Statistical Methods for Research Workers", the chapter on the correlation coefficient); the pooled p is that of
- * the mean correlation over 3 + sum(n_effective - 3) pairs, which for a single segment is the p of that
- * segment.
+ * "Statistical Methods for Research Workers", the chapter on the correlation coefficient); the pooled p is
+ * that of the mean correlation over 3 + sum(n_effective - 3) pairs, which for a single segment is the p of
+ * that segment.
  */
 #ifndef MTRACE_CORRELATE_H
 #define MTRACE_CORRELATE_H

@@ -175,31 +175,33 @@ static void note_unread(struct ycsb_unread *unread, const struct ycsb_line *line
 			*c = '?';
 }
 
+static void take_line(struct ycsb_parser *parser, struct ycsb_unread *first)
+{
+	struct ycsb_file *file = parser->file;
+	const struct ycsb_line *line = &parser->line;
+	struct text client = {line->text.at, line->text.at};
+	struct text text = clean(parser, line->text, &client);
+	file->lines = line->number;
+	if (text_empty(text))
+		return;
+	if (first->line == 0)
+		note_unread(first, line);
+	struct ycsb_stream *stream = stream_of(parser, client);
+	enum ycsb_outcome outcome = read_line(parser, stream, text);
+	if (outcome == YCSB_UNREAD && file->unread_lines++ == 0)
+		note_unread(&file->unread, line);
+	/* JSON shows its end by itself. */
+	bool json = stream->run.format == YCSB_JAVA_JSON || stream->run.format == YCSB_GO_JSON;
+	if (outcome != YCSB_OTHER && !line->ended && stream->open && !json)
+		stream->run.flags |= YCSB_FLAG_CUT_OFF;
+}
+
 /* Reads all lines; *first is the first that is not blank. */
 static bool read_lines(struct ycsb_parser *parser, struct ycsb_lines *lines, struct ycsb_unread *first,
 		       struct error *error)
 {
-	struct ycsb_file *file = parser->file;
-	struct ycsb_line line;
-	while (!parser->out_of_memory && ycsb_lines_next(lines, &line, error)) {
-		struct text client = {"", ""};
-		client.end = client.at;
-		parser->line = &line;
-		file->lines = line.number;
-		struct text text = clean(parser, line.text, &client);
-		if (text_empty(text))
-			continue;
-		if (first->line == 0)
-			note_unread(first, &line);
-		struct ycsb_stream *stream = stream_of(parser, client);
-		enum ycsb_outcome outcome = read_line(parser, stream, text);
-		if (outcome == YCSB_UNREAD && file->unread_lines++ == 0)
-			note_unread(&file->unread, &line);
-		/* JSON shows its end by itself. */
-		if (outcome != YCSB_OTHER && !line.ended && stream->open &&
-		    stream->run.format != YCSB_JAVA_JSON && stream->run.format != YCSB_GO_JSON)
-			stream->run.flags |= YCSB_FLAG_CUT_OFF;
-	}
+	while (!parser->out_of_memory && ycsb_lines_next(lines, &parser->line, error))
+		take_line(parser, first);
 	for (size_t i = 0; i < parser->stream_count; i++)
 		ycsb_run_close(parser, &parser->streams[i]);
 	return error->code == ERROR_NONE;

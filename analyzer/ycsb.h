@@ -113,8 +113,9 @@ struct ycsb_run {
 	char version[YCSB_NAME_BYTES]; /* as the client said and where it is true (Java 0.8.0 on); else empty
 					*/
 	bool complete;		       /* the summary is there */
-	double throughput_ops_s;       /* of the summary; go-ycsb: operations without READ_MODIFY_WRITE over
-					  Takes(s) */
+	/* Of the summary. go-ycsb: operations without READ_MODIFY_WRITE over Takes(s); after a kill, of the
+	 * last block. */
+	double throughput_ops_s;
 	double runtime_ms;
 	uint64_t threads_asked;	  /* command line or property dump */
 	uint64_t threads_ended;	  /* [CLEANUP], Operations */

@@ -10,17 +10,14 @@
 void *ycsb_grow(struct ycsb_parser *parser, void *array, size_t count, size_t size)
 {
 	/* Powers of two: an array of `count` elements is full exactly where count is one. */
-	if (count == 0 || (count & (count - 1)) == 0) {
-		size_t capacity = count ? 2 * count : 1;
-		char *grown = realloc(array, capacity * size);
-		if (!grown) {
-			parser->out_of_memory = true;
-			return NULL;
-		}
-		array = grown;
+	bool full = (count & (count - 1)) == 0;
+	char *room = full ? realloc(array, (count ? 2 * count : 1) * size) : array;
+	if (!room) {
+		parser->out_of_memory = true;
+		return NULL;
 	}
-	memset((char *)array + count * size, 0, size);
-	return array;
+	memset(room + count * size, 0, size);
+	return room;
 }
 
 /* ---- operations -------------------------------------------------------------------------------------- */
@@ -170,8 +167,8 @@ void ycsb_run_begin(struct ycsb_parser *parser, struct ycsb_stream *stream, enum
 		.usual_interval_s = NAN,
 		.last_operations = YCSB_UNKNOWN,
 		.last_printed_s = NAN,
-		.first_line = parser->line->number,
-		.offset_bytes = parser->line->offset_bytes,
+		.first_line = parser->line.number,
+		.offset_bytes = parser->line.offset_bytes,
 	};
 	memcpy(stream->run.client, stream->client, sizeof stream->run.client);
 }

@@ -7,127 +7,7 @@
 
 #include "analyzer/ycsb_parse.h"
 
-#define READ_MODIFY_WRITE "READ_MODIFY_WRITE"
-#define MOST_S		  1e9 /* beyond this a time is a slip of the pen */
-
-/* ---- blocks ------------------------------------------------------------------------------------------ */
-
-static bool ends_in_error(const char *name)
-{
-	size_t length = strlen(name);
-	return length > 6 && strcmp(name + length - 6, "_ERROR") == 0;
-}
-
-static const struct ycsb_operation *block_find(const struct ycsb_stream *stream, const char *name)
-{
-	for (size_t i = 0; i < stream->block_count; i++)
-		if (strcmp(stream->block[i].name, name) == 0)
-			return &stream->block[i];
-	return NULL;
-}
-
-/* Operations as the client was asked for: TOTAL holds the parts of a READ_MODIFY_WRITE and the whole as well.
- */
-static uint64_t block_operations(const struct ycsb_stream *stream)
-{
-	const struct ycsb_operation *total = block_find(stream, "TOTAL");
-	const struct ycsb_operation *rmw = block_find(stream, READ_MODIFY_WRITE);
-	uint64_t sum = 0;
-	for (size_t i = 0; i < stream->block_count; i++)
-		if (!ends_in_error(stream->block[i].name) && &stream->block[i] != rmw)
-			sum += stream->block[i].count;
-	if (!total)
-		return sum;
-	uint64_t twice = rmw ? rmw->count : 0;
-	return total->count > twice ? total->count - twice : 0;
-}
-
-/* The row that was counted longest: its clock started with the run. */
-static size_t leading_row(const struct ycsb_stream *stream)
-{
-	size_t leading = 0;
-	for (size_t i = 0; i < stream->block_count; i++) {
-		if (strcmp(stream->block[i].name, "TOTAL") == 0)
-			return i;
-		if (stream->block[i].count > stream->block[leading].count)
-			leading = i;
-	}
-	return leading;
-}
-
-/* Takes(s) has one decimal. The rate has one too, but of a large number: count over rate is the finer time.
- */
-static double block_takes_s(const struct ycsb_stream *stream)
-{
-	size_t leading = leading_row(stream);
-	const struct ycsb_operation *row = &stream->block[leading];
-	double printed = stream->block_takes_s[leading];
-	double finer = (double)row->count / row->ops_s;
-	return row->ops_s >= 10 && fabs(finer - printed) < 0.06 ? finer : printed;
-}
-
-static void clear_block(struct ycsb_stream *stream)
-{
-	for (size_t i = 0; i < stream->block_count; i++)
-		ycsb_operation_free(&stream->block[i]);
-	stream->block_count = 0;
-}
-
-/* Everything counts from the first operation on, so the series starts there with nothing done. */
-static void block_reading(struct ycsb_parser *parser, struct ycsb_stream *stream)
-{
-	struct ycsb_reading start = {0};
-	struct ycsb_reading reading = {.elapsed_s = block_takes_s(stream),
-				       .operations = block_operations(stream)};
-	if (!(reading.elapsed_s >= 0 && reading.elapsed_s < MOST_S))
-		return;
-	reading.printed_s = (int64_t)reading.elapsed_s;
-	if (!stream->has_series)
-		ycsb_series_add(parser, stream, &start);
-	/* A finer time may run ahead of a coarser one by a hair. */
-	if (reading.elapsed_s > stream->last.elapsed_s)
-		ycsb_series_add(parser, stream, &reading);
-}
-
-/* A block ends: it becomes a point of the series, and the summary so far. */
-static void end_block(struct ycsb_parser *parser, struct ycsb_stream *stream)
-{
-	struct ycsb_run *run = &stream->run;
-	if (stream->block_count == 0)
-		return;
-	block_reading(parser, stream);
-	for (size_t i = 0; i < run->operation_kinds; i++)
-		ycsb_operation_free(&run->operations[i]);
-	free(run->operations);
-	run->operations = stream->block;
-	run->operation_kinds = stream->block_count;
-	double takes_s = block_takes_s(stream);
-	run->throughput_ops_s = takes_s > 0 ? (double)block_operations(stream) / takes_s : NAN;
-	stream->block = NULL;
-	free(stream->block_takes_s);
-	stream->block_takes_s = NULL;
-	stream->block_count = 0;
-}
-
 /* ---- rows -------------------------------------------------------------------------------------------- */
-
-static bool append_row(struct ycsb_parser *parser, struct ycsb_stream *stream)
-{
-	if (stream->block_count >= YCSB_KINDS_MAX)
-		return false;
-	struct ycsb_operation *block =
-		ycsb_grow(parser, stream->block, stream->block_count, sizeof *stream->block);
-	if (!block)
-		return false;
-	stream->block = block;
-	double *takes = ycsb_grow(parser, stream->block_takes_s, stream->block_count, sizeof *takes);
-	if (!takes)
-		return false;
-	stream->block_takes_s = takes;
-	stream->block[stream->block_count] = stream->go_row;
-	stream->block_takes_s[stream->block_count++] = stream->go_row_takes_s;
-	return true;
-}
 
 static bool has_data(const struct ycsb_stream *stream)
 {
@@ -143,16 +23,16 @@ static void place_row(struct ycsb_parser *parser, struct ycsb_stream *stream, en
 	if (java)
 		ycsb_run_begin(parser, stream, format);
 	ycsb_run_need(parser, stream, format);
-	if (block_find(stream, row.name)) {
+	if (ycsb_go_block_find(stream, row.name)) {
 		if (stream->go_state == GO_FINISHED)
 			ycsb_run_begin(parser, stream, format);
 		else
-			end_block(parser, stream);
+			ycsb_go_block_end(parser, stream);
 	}
 	stream->run.format = format;
 	stream->go_row = row;
 	stream->go_row_takes_s = takes_s;
-	if (!append_row(parser, stream))
+	if (!ycsb_go_block_add(parser, stream))
 		ycsb_operation_free(&row);
 	memset(&stream->go_row, 0, sizeof stream->go_row);
 }
@@ -248,7 +128,7 @@ static enum ycsb_outcome plain_row(struct ycsb_parser *parser, struct ycsb_strea
 		if (text_skip_past(&pair, ": ", &key))
 			set_pair(parser, stream, text_trim(key), text_trim(pair));
 	/* Cut off this early, the last number may be the count and short of digits. */
-	if (!parser->line->ended && stream->go_row.percentile_count == 0)
+	if (!parser->line.ended && stream->go_row.percentile_count == 0)
 		stream->go_row_bad = true;
 	enum ycsb_outcome outcome = ycsb_go_row_end(parser, stream, YCSB_GO_TEXT);
 	return outcome == YCSB_OTHER ? YCSB_UNREAD : outcome;
@@ -316,7 +196,7 @@ static enum ycsb_outcome run_finished(struct ycsb_parser *parser, struct ycsb_st
 	if (stream->open && stream->go_state == GO_FINISHED)
 		ycsb_run_begin(parser, stream, YCSB_GO_TEXT);
 	ycsb_run_need(parser, stream, YCSB_GO_TEXT);
-	end_block(parser, stream);
+	ycsb_go_block_end(parser, stream);
 	stream->go_state = GO_FINISHED;
 	stream->has_runtime = true;
 	stream->run.runtime_ms = ms;
@@ -384,37 +264,4 @@ enum ycsb_outcome ycsb_go_line(struct ycsb_parser *parser, struct ycsb_stream *s
 	if (text_skip(&rest, "Load finished, takes "))
 		return load_finished(parser, stream, rest);
 	return plain_row(parser, stream, line);
-}
-
-/* ---- close ------------------------------------------------------------------------------------------- */
-
-static double failed_share(const struct ycsb_run *run)
-{
-	double failed = 0, all = 0;
-	for (size_t i = 0; i < run->operation_kinds; i++) {
-		const struct ycsb_operation *operation = &run->operations[i];
-		if (strcmp(operation->name, "TOTAL") == 0 || strcmp(operation->name, READ_MODIFY_WRITE) == 0)
-			continue;
-		all += (double)operation->count;
-		if (ends_in_error(operation->name))
-			failed += (double)operation->count;
-	}
-	return all > 0 ? failed / all : NAN;
-}
-
-void ycsb_go_close(struct ycsb_parser *parser, struct ycsb_stream *stream)
-{
-	struct ycsb_run *run = &stream->run;
-	if (run->format < YCSB_GO_TEXT) {
-		clear_block(stream);
-		return;
-	}
-	if (run->format != YCSB_GO_CSV) {
-		bool has_final = stream->block_count > 0, finished = stream->go_state == GO_FINISHED;
-		end_block(parser, stream);
-		run->complete = finished && has_final;
-		if (finished && !has_final)
-			run->flags |= YCSB_FLAG_LOST_TABLE;
-	}
-	run->error_rate = failed_share(run);
 }

@@ -213,7 +213,7 @@ enum ycsb_outcome ycsb_java_bracket(struct ycsb_parser *parser, struct ycsb_stre
 	/* The measurement may hold a comma, the value never does. */
 	const char *comma = memrchr(rest.at, ',', text_length(rest));
 	if (!comma || comma + 1 >= rest.end)
-		return parser->line->ended ? YCSB_OTHER : YCSB_UNREAD;
+		return parser->line.ended ? YCSB_OTHER : YCSB_UNREAD;
 	return ycsb_java_record(parser, stream, metric, (struct text){rest.at, comma},
 				text_trim((struct text){comma + 1, rest.end}));
 }

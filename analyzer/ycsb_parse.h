@@ -102,8 +102,8 @@ struct ycsb_parser {
 	const struct ycsb_options *options;
 	struct ycsb_stream *streams;
 	size_t stream_count;
-	const struct ycsb_line *line; /* the current one */
-	bool start_used;	      /* options->start_ns was given to a run */
+	struct ycsb_line line; /* the current one */
+	bool start_used;       /* options->start_ns was given to a run */
 	bool out_of_memory;
 	char *plain; /* room for a line without its colours */
 	size_t plain_capacity;
@@ -139,7 +139,7 @@ enum ycsb_outcome ycsb_java_record(struct ycsb_parser *parser, struct ycsb_strea
 /* What needs all of a run: marks on its operations and flags. */
 void ycsb_java_close(struct ycsb_stream *stream);
 
-/* ---- ycsb_go.c --------------------------------------------------------------------------------------- */
+/* ---- ycsb_go.c and ycsb_goblock.c -------------------------------------------------------------------- */
 
 enum ycsb_outcome ycsb_go_line(struct ycsb_parser *parser, struct ycsb_stream *stream, struct text line);
 
@@ -147,6 +147,15 @@ enum ycsb_outcome ycsb_go_line(struct ycsb_parser *parser, struct ycsb_stream *s
 void ycsb_go_pair(struct ycsb_parser *parser, struct ycsb_stream *stream, struct text key, struct text value);
 enum ycsb_outcome ycsb_go_row_end(struct ycsb_parser *parser, struct ycsb_stream *stream,
 				  enum ycsb_format format);
+
+/* The block's row of that name; NULL where there is none. */
+const struct ycsb_operation *ycsb_go_block_find(const struct ycsb_stream *stream, const char *name);
+
+/* Appends the stream's go_row, whose percentiles the block then owns. False where it has no room. */
+bool ycsb_go_block_add(struct ycsb_parser *parser, struct ycsb_stream *stream);
+
+/* A block ends: it becomes a point of the series, and the summary so far. */
+void ycsb_go_block_end(struct ycsb_parser *parser, struct ycsb_stream *stream);
 
 void ycsb_go_close(struct ycsb_parser *parser, struct ycsb_stream *stream);
 

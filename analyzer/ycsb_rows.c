@@ -167,7 +167,7 @@ enum ycsb_outcome ycsb_rows_line(struct ycsb_parser *parser, struct ycsb_stream 
 	if (!stream->rows || !text_take_field(&line, ',', &name) || !text_take_field(&line, ',', &stamp))
 		return YCSB_OTHER;
 	/* A latency without a line end may be short of digits. */
-	if (!text_count(stamp, &stamp_us) || !text_count(line, &us) || !parser->line->ended ||
+	if (!text_count(stamp, &stamp_us) || !text_count(line, &us) || !parser->line.ended ||
 	    stamp_us / 1000000 > INT64_MAX / NS_PER_S)
 		return YCSB_UNREAD;
 	struct row_kind *kind = kind_of(parser, stream->rows, name);

@@ -37,8 +37,7 @@ static const struct correlate_result *single(const double *series, const double 
 	return &results.rows[0];
 }
 
-/* ---- what moves together
- * --------------------------------------------------------------------------------------- */
+/* ---- what moves together ----------------------------------------------------------------------------- */
 
 Test(correlate, a_series_that_follows_throughput_at_once)
 {
@@ -100,8 +99,7 @@ Test(correlate, a_lag_beyond_ten_seconds_is_not_tried)
 	cr_assert_eq(single(x, y, 20, 1)->lags_tried, 11, "a quarter of the points at most");
 }
 
-/* ---- segments
- * -------------------------------------------------------------------------------------------------- */
+/* ---- segments ---------------------------------------------------------------------------------------- */
 
 static void correlate_two(const struct correlate_segment segments[2], const double *first,
 			  const double *second)
@@ -190,8 +188,7 @@ Test(correlate, an_unusable_segment_leaves_the_others)
 	NEAR(results.rows[0].spearman, results.rows[2].spearman, 1e-12);
 }
 
-/* ---- what is unusable
- * ------------------------------------------------------------------------------------------ */
+/* ---- what is unusable -------------------------------------------------------------------------------- */
 
 static void check_unusable(const double *series, const double *throughput, size_t n,
 			   enum correlate_verdict verdict, const char *text)
@@ -248,8 +245,7 @@ Test(correlate, no_segment_and_no_series)
 	cr_assert_eq(results.count, 0);
 }
 
-/* ---- many tests
- * ------------------------------------------------------------------------------------------------ */
+/* ---- many tests -------------------------------------------------------------------------------------- */
 
 #define SERIES 6
 

@@ -10,8 +10,7 @@
 	cr_assert_float_eq(got, wanted, tolerance, "%s: %.12g instead of %.12g", #got, (double)(got),        \
 			   (double)(wanted))
 
-/* ---- centre and quantiles
- * -------------------------------------------------------------------------------------- */
+/* ---- centre and quantiles ---------------------------------------------------------------------------- */
 
 Test(stats, means)
 {
@@ -36,8 +35,7 @@ Test(stats, quantiles_of_type_7)
 	cr_assert(isnan(stats_median(x, 0)));
 }
 
-/* ---- ranks and correlation
- * ------------------------------------------------------------------------------------- */
+/* ---- ranks and correlation --------------------------------------------------------------------------- */
 
 Test(stats, ties_share_the_mean_of_their_ranks)
 {
@@ -88,8 +86,7 @@ Test(stats, a_series_that_never_changes_has_no_correlation)
 	cr_assert(isnan(stats_effective_n(x, y, 3)) && isnan(stats_autocorrelation(x, 3, 1)));
 }
 
-/* ---- significance
- * ---------------------------------------------------------------------------------------------- */
+/* ---- significance ------------------------------------------------------------------------------------ */
 
 Test(stats, p_in_closed_form)
 {
@@ -129,8 +126,7 @@ Test(stats, tests_not_made_do_not_count)
 	NEAR(p[4], 0.9, 1e-15);
 }
 
-/* ---- autocorrelation
- * ------------------------------------------------------------------------------------------- */
+/* ---- autocorrelation --------------------------------------------------------------------------------- */
 
 static double autocorrelation_by_definition(const double *x, size_t n, size_t lag)
 {

@@ -6,8 +6,7 @@ TestSuite(ycsb, .fini = close_file);
 
 #define ZERO "2026-05-31 12:00:00:000 0 sec: 0 operations; est completion in 0 second \n"
 
-/* ---- a whole file
- * ---------------------------------------------------------------------------------------------- */
+/* ---- a whole file ------------------------------------------------------------------------------------ */
 
 Test(ycsb, summary_of_a_run)
 {
@@ -74,8 +73,7 @@ Test(ycsb, latency_of_an_interval_is_weighted_over_plain_operations)
 	near(intervals[3].mean_us, 200, "CLEANUP does not count");
 }
 
-/* ---- old releases and other types
- * ------------------------------------------------------------------------------ */
+/* ---- old releases and other types -------------------------------------------------------------------- */
 
 Test(ycsb, release_0_1)
 {
@@ -180,8 +178,7 @@ Test(ycsb, a_stray_brace_does_not_swallow_the_rest)
 	cr_assert_eq(run->operations[0].count, 3);
 }
 
-/* ---- runs of a file
- * -------------------------------------------------------------------------------------------- */
+/* ---- runs of a file ---------------------------------------------------------------------------------- */
 
 #define BLOCK(runtime, rate, count)                                                                          \
 	"[OVERALL], RunTime(ms), " runtime "\n[OVERALL], Throughput(ops/sec), " rate                         \
@@ -294,8 +291,7 @@ Test(ycsb, other_dressings_of_a_line)
 	near(ycsb_percentile_us(&run->operations[0], 1), 3, "1st");
 }
 
-/* ---- failures and damage
- * --------------------------------------------------------------------------------------- */
+/* ---- failures and damage ----------------------------------------------------------------------------- */
 
 Test(ycsb, a_load_in_which_everything_failed)
 {
@@ -374,8 +370,7 @@ Test(ycsb, empty_and_missing_files)
 	cr_assert(strstr(error.text, "No such file"));
 }
 
-/* ---- names
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------- */
 
 Test(ycsb, names_for_machines)
 {

@@ -6,8 +6,7 @@ TestSuite(ycsb_status, .fini = close_file);
 
 #define ZERO "2026-05-31 12:00:00:000 0 sec: 0 operations; est completion in 0 second \n"
 
-/* ---- traps of the status line
- * ---------------------------------------------------------------------------------- */
+/* ---- traps of the status line ------------------------------------------------------------------------ */
 
 Test(ycsb_status, infinite_rate_and_count_at_the_start)
 {
