@@ -42,6 +42,16 @@ void findings_free(struct finding_list *list)
 
 /* ---- one trace --------------------------------------------------------------------------------------- */
 
+/* "3.2%", and never "0.0%" for something that is there. */
+static const char *share_text(char *text, double part, double whole)
+{
+	if (part > 0 && part < whole / 1000)
+		snprintf(text, FORMAT_TEXT_BYTES, "less than 0.1%%");
+	else
+		format_percent(text, part, whole);
+	return text;
+}
+
 /* What the findings of one trace are made from. */
 struct subject {
 	struct finding_list *list;
@@ -85,10 +95,34 @@ static bool find_notes(const struct subject *subject)
 	return true;
 }
 
+/* "17 to full rings, 5 in signal handlers": the causes there were. */
+static void lost_causes(const uint64_t *counters, char *text, size_t bytes)
+{
+	static const struct {
+		enum counter counter;
+		const char *where;
+	} causes[] = {
+		{COUNTER_LOST_RING_FULL, "to full rings"},
+		{COUNTER_LOST_NO_THREAD, "in threads without a slot"},
+		{COUNTER_LOST_REENTRY, "in signal handlers"},
+		{COUNTER_LOST_DISK, "to the disk"},
+		{COUNTER_LOST_SAMPLE_SET, "sampled blocks without room"},
+	};
+	size_t used = 0;
+	text[0] = 0;
+	for (size_t i = 0; i < sizeof causes / sizeof *causes && used < bytes; i++) {
+		char count[FORMAT_TEXT_BYTES];
+		if (counters[causes[i].counter] == 0)
+			continue;
+		used += (size_t)snprintf(text + used, bytes - used, "%s%s %s", used ? ", " : "",
+					 format_count(count, counters[causes[i].counter]), causes[i].where);
+	}
+}
+
 static bool find_lost(const struct subject *subject)
 {
 	const struct trace_info *info = subject->info;
-	char lost[FORMAT_TEXT_BYTES], share[FORMAT_TEXT_BYTES];
+	char lost[FORMAT_TEXT_BYTES], share[FORMAT_TEXT_BYTES], causes[256];
 	if (!info->counters_known)
 		return findings_add(subject->list, "no-counters",
 				    "%s: neither a snapshot nor the rings file could be read: exact totals, "
@@ -97,18 +131,14 @@ static bool find_lost(const struct subject *subject)
 				    subject->path);
 	if (info->lost == 0)
 		return true;
-	const uint64_t *counters = info->counters;
-	double all = (double)counters[COUNTER_EVENTS] + (double)info->lost;
+	double all = (double)info->counters[COUNTER_EVENTS] + (double)info->lost;
+	lost_causes(info->counters, causes, sizeof causes);
 	return findings_add(subject->list, "lost-events",
-			    "%s: %s events were lost (%s of all): %" PRIu64 " to full rings, %" PRIu64
-			    " in threads without a slot, %" PRIu64 " in signal handlers, %" PRIu64
-			    " to the disk, %" PRIu64
-			    " sampled blocks without room. Calls per second come from counters "
-			    "and stay exact; live bytes and sites miss these events.",
+			    "%s: %s events were lost (%s of all): %s. Calls per second come from counters "
+			    "and stay exact; "
+			    "live bytes and sites miss these events.",
 			    subject->path, format_count(lost, info->lost),
-			    format_percent(share, (double)info->lost, all), counters[COUNTER_LOST_RING_FULL],
-			    counters[COUNTER_LOST_NO_THREAD], counters[COUNTER_LOST_REENTRY],
-			    counters[COUNTER_LOST_DISK], counters[COUNTER_LOST_SAMPLE_SET]);
+			    share_text(share, (double)info->lost, all), causes);
 }
 
 static bool find_stream(const struct subject *subject)
@@ -172,10 +202,10 @@ static bool find_stacks(const struct subject *subject)
 	uint64_t stackless = info->counters[COUNTER_STACKLESS], events = info->counters[COUNTER_EVENTS];
 	if (!info->counters_known || stackless == 0)
 		return true;
-	return findings_add(
-		subject->list, "stackless",
-		"%s: %s of the events (%" PRIu64 ") have no stack although one was wanted; sites miss them.",
-		subject->path, format_percent(share, (double)stackless, (double)events), stackless);
+	return findings_add(subject->list, "stackless",
+			    "%s: %s of the events (%" PRIu64
+			    ") have no stack although one was wanted; sites miss them.",
+			    subject->path, share_text(share, (double)stackless, (double)events), stackless);
 }
 
 static bool find_names(const struct subject *subject)
@@ -206,7 +236,7 @@ static bool find_clocks(const struct subject *subject, const struct timeline *ti
 				    "alignment with the "
 				    "client is off by as much around that moment.",
 				    subject->path, stage->clock_step_s);
-	if (fine && stage->max_huge_age_s > 2 * timeline->usual_interval_s)
+	if (fine && stage->max_huge_age_s > 3 * timeline->usual_interval_s)
 		fine = findings_add(subject->list, "huge-stale",
 				    "%s: AnonHugePages was read less often than once per interval; its "
 				    "figures are up to %.1f s "

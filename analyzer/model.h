@@ -76,8 +76,7 @@ struct stage {
 };
 
 struct timeline {
-	char label[96]; /* "mongod, pid 4711" */
-	uint64_t pid;
+	char label[96]; /* "mongod, pid 4711"; "[2] mongod, pid 4711" where there are several */
 	bool estimated; /* sample mode: live bytes and size classes are estimates */
 	bool stacks;	/* at least one allocation has a stack */
 	struct model_row *rows;

@@ -1,6 +1,7 @@
 /* Traces into the model: one pass over each, in order of their start. */
 #include "analyzer/model.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,17 +94,18 @@ static size_t timeline_of(struct model *model, size_t stage_index)
 	return model->timeline_count++;
 }
 
-static void timeline_label(struct timeline *timeline, const struct stage *stage)
+static void timeline_label(struct model *model, const struct stage *stage)
 {
+	struct timeline *timeline = &model->timelines[stage->timeline];
 	const char *exe = trace_key(stage->trace, "exe");
 	const char *slash = exe ? strrchr(exe, '/') : NULL;
 	const char *name = slash && slash[1] ? slash + 1 : exe ? exe : "unknown program";
-	timeline->pid = stage->pid;
-	if (stage->pid == UINT64_MAX)
-		snprintf(timeline->label, sizeof timeline->label, "%.70s", name);
-	else
-		snprintf(timeline->label, sizeof timeline->label, "%.60s, pid %llu", name,
-			 (unsigned long long)stage->pid);
+	char number[24] = "", pid[32] = "";
+	if (model->timeline_count > 1)
+		snprintf(number, sizeof number, "[%zu] ", stage->timeline + 1);
+	if (stage->pid != UINT64_MAX)
+		snprintf(pid, sizeof pid, ", pid %" PRIu64, stage->pid);
+	snprintf(timeline->label, sizeof timeline->label, "%s%.40s%s", number, name, pid);
 }
 
 static bool timelines_make(struct model *model, struct error *error)
@@ -116,10 +118,11 @@ static bool timelines_make(struct model *model, struct error *error)
 	for (size_t i = 0; i < model->stage_count; i++) {
 		struct stage *stage = &model->stages[i];
 		stage->timeline = timeline_of(model, i);
-		timeline_label(&model->timelines[stage->timeline], stage); /* the last stage gives the name */
 		if (stage->end_ns > model->end_ns)
 			model->end_ns = stage->end_ns;
 	}
+	for (size_t i = 0; i < model->stage_count; i++) /* the last stage gives the name */
+		timeline_label(model, &model->stages[i]);
 	return true;
 }
 

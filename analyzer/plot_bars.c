@@ -114,7 +114,7 @@ bool plot_sites_useful(const struct timeline *timeline)
 #define SITES_PLOT_PX  380
 #define SITES_KEY_PX   20 /* a line of the key */
 #define SITES_ABOVE_PX 62
-#define SITES_BELOW_PX 52
+#define SITES_BELOW_PX 66
 
 void plot_sites_write(FILE *script, const char *name, const struct report *report, size_t at)
 {

@@ -88,6 +88,8 @@ void script_target(FILE *script, enum plot_target target, const char *name, unsi
 			"Arial, sans-serif,12'"
 			" background rgb 'white'\n",
 			PLOT_WIDTH, height_px);
+	fprintf(script, "title_font = ',%d'\nsmall_font = ',%d'\n", target == PLOT_PNG ? 13 : 16,
+		target == PLOT_PNG ? 9 : 11);
 	fprintf(script,
 		"set output '%s.%s'\n"
 		"set border 3 lc rgb '#999999' lw 0.8\n"
@@ -103,7 +105,7 @@ void script_title(FILE *script, const char *title, const char *subtitle, unsigne
 {
 	fputs("set label 1 ", script);
 	escape_gnuplot(script, title);
-	fprintf(script, " at screen %.5f,%.5f left font ',13' textcolor rgb '#111111'\nset label 2 ",
+	fprintf(script, " at screen %.5f,%.5f left font title_font textcolor rgb '#111111'\nset label 2 ",
 		(double)PANEL_LEFT_PX / PLOT_WIDTH, 1 - 16.0 / height_px);
 	escape_gnuplot(script, subtitle);
 	fprintf(script, " at screen %.5f,%.5f left textcolor rgb '#555555'\n",
@@ -165,7 +167,7 @@ static void write_band_names(FILE *script, const struct plot_frame *frame)
 		fprintf(script, "set label %zu ", i + 10);
 		escape_gnuplot(script, shown);
 		fprintf(script,
-			" at %.9g, graph 1.0 center offset character 0,0.6 font ',9' textcolor rgb "
+			" at %.9g, graph 1.0 center offset character 0,0.6 font small_font textcolor rgb "
 			"'#666666'\n",
 			(band->start_s + band->end_s) / 2 / time->divisor);
 	}
@@ -181,7 +183,8 @@ static void write_line(FILE *script, const struct plot_line *line, double time_d
 			"title ",
 			line->y_upper, divisor, plot_color_rgb(line->color));
 	else
-		fprintf(script, " with lines lc rgb '%s' lw 1.4 title ", plot_color_rgb(line->color));
+		fprintf(script, " with lines lc rgb '%s' lw 1.4 dashtype %s title ",
+			plot_color_rgb(line->color), line->dashed ? "(8,6)" : "solid");
 	escape_gnuplot(script, line->title);
 }
 

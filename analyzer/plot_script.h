@@ -10,6 +10,7 @@
 #ifndef MTRACE_PLOT_SCRIPT_H
 #define MTRACE_PLOT_SCRIPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ struct plot_line {
 	unsigned x, y;	   /* columns, from 1 */
 	unsigned y_upper;  /* 0: a line; else an area between the two columns */
 	enum plot_color color;
+	bool dashed; /* for a line that often lies on another one */
 };
 
 #define PLOT_LINES_MAX 6

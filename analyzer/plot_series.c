@@ -115,6 +115,7 @@ struct line_plan {
 	enum series_id series;
 	enum plot_color color;
 	const char *title;
+	bool dashed;
 	enum series_id upper; /* the other edge of an area; SERIES_THROUGHPUT (0): a line */
 };
 
@@ -139,6 +140,10 @@ struct figure_plan {
 	{                                                                                                    \
 		.series = series_, .color = color_, .title = title_                                          \
 	}
+#define DASHED(series_, color_, title_)                                                                      \
+	{                                                                                                    \
+		.series = series_, .color = color_, .title = title_, .dashed = true                          \
+	}
 #define AREA(low_, high_, color_, title_)                                                                    \
 	{                                                                                                    \
 		.series = low_, .upper = high_, .color = color_, .title = title_                             \
@@ -156,7 +161,7 @@ static const struct figure_plan figure_plans[] = {
 			LINE(SERIES_HUGE, PLOT_GREEN, "AnonHugePages")} },
 		{ "calls/s", 1, {
 			LINE(SERIES_ALLOCS, PLOT_BLUE, "allocations"),
-			LINE(SERIES_FREES, PLOT_VERMILLION, "frees"),
+			DASHED(SERIES_FREES, PLOT_VERMILLION, "frees"),
 			LINE(SERIES_REALLOCS, PLOT_GREEN, "reallocs")} },
 		{ "calls/s", 1, {
 			LINE(SERIES_MMAPS, PLOT_BLUE, "mmap"),
@@ -204,7 +209,8 @@ static void plan_panel(const struct panel_plan *plan, const struct plotted *plot
 		if (isnan(plotted->largest[from->series]))
 			continue;
 		struct plot_line *line = &panel->lines[panel->line_count++];
-		*line = (struct plot_line){.title = from->title, .color = from->color};
+		*line = (struct plot_line){
+			.title = from->title, .color = from->color, .dashed = from->dashed};
 		line->block = from_client(from->series) ? "$clients" : "$rows";
 		line->x = series_infos[from->series].kind == SERIES_LEVEL ? COLUMN_END : COLUMN_MIDDLE;
 		line->y = column_of(from->series);

@@ -50,9 +50,9 @@ size_t report_pooled_order(const struct report *report, size_t *order)
 const char *report_series_label(const struct report *report, const struct correlate_result *row, char *out,
 				size_t bytes)
 {
-	const struct aligned_series *series = &report->aligned.series[row->series_index];
 	if (report->model.timeline_count > 1)
-		snprintf(out, bytes, "%s (%s)", row->series, report->model.timelines[series->timeline].label);
+		snprintf(out, bytes, "%s [%zu]", row->series,
+			 report->aligned.series[row->series_index].timeline + 1);
 	else
 		snprintf(out, bytes, "%s", row->series);
 	return out;

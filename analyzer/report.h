@@ -49,7 +49,7 @@ bool report_path(const struct report *report, const char *name, char path[REPORT
  */
 size_t report_pooled_order(const struct report *report, size_t *order);
 
-/* "rss_bytes", with " (process label)" behind it where there are several processes. Returns `out`. */
+/* "rss_bytes"; "rss_bytes [2]" where there are several processes, whose labels begin so. Returns `out`. */
 const char *report_series_label(const struct report *report, const struct correlate_result *row, char *out,
 				size_t bytes);
 

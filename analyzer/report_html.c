@@ -146,7 +146,7 @@ static void write_findings(FILE *file, const struct report *report)
 {
 	if (report->findings.count == 0)
 		return;
-	fputs("<h2>To mind</h2>\n<dl>\n", file);
+	fputs("<h2>Findings</h2>\n<dl>\n", file);
 	for (size_t i = 0; i < report->findings.count; i++) {
 		fputs("<dt>", file);
 		escape_html(file, report->findings.items[i].id);
@@ -259,8 +259,8 @@ static void write_run(FILE *file, const struct ycsb_run *run)
 	uint64_t level = ycsb_threads(run);
 	if (level != YCSB_UNKNOWN)
 		format_count(threads, level);
-	snprintf(line, sizeof line, "%s, %s threads: %s (clock: %s)", phase ? phase : "phase unknown",
-		 threads, scale_text(run->throughput_ops_s, "ops/s", text), run->clock_text);
+	snprintf(line, sizeof line, "%s, %s thread%s: %s (%s)", phase ? phase : "phase unknown", threads,
+		 level == 1 ? "" : "s", scale_text(run->throughput_ops_s, "ops/s", text), run->clock_text);
 	fputs("<tr><td colspan=\"6\">", file);
 	escape_html(file, line);
 	fputs("</td></tr>\n", file);

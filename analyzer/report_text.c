@@ -73,12 +73,12 @@ static void print_run(FILE *file, const struct ycsb_run *run)
 	char threads[FORMAT_TEXT_BYTES], throughput[SCALE_TEXT_BYTES], length[FORMAT_TEXT_BYTES];
 	const char *phase = ycsb_phase_name(run->phase);
 	uint64_t level = ycsb_threads(run);
-	fprintf(file, "    %s, %s threads: %s", phase ? phase : "phase unknown",
-		level == YCSB_UNKNOWN ? "unknown" : format_count(threads, level),
+	fprintf(file, "    %s, %s thread%s: %s", phase ? phase : "phase unknown",
+		level == YCSB_UNKNOWN ? "unknown" : format_count(threads, level), level == 1 ? "" : "s",
 		scale_text(run->throughput_ops_s, "ops/s", throughput));
 	if (!isnan(run->runtime_ms))
 		fprintf(file, " over %s", format_seconds(length, run->runtime_ms / 1000));
-	fprintf(file, "; clock: ");
+	fprintf(file, "; ");
 	print_safe(file, run->clock_text);
 	fputc('\n', file);
 	for (size_t i = 0; i < run->operation_kinds; i++)
@@ -161,7 +161,7 @@ static void print_findings(FILE *file, const struct report *report)
 {
 	if (report->findings.count == 0)
 		return;
-	heading(file, "To mind");
+	heading(file, "Findings");
 	for (size_t i = 0; i < report->findings.count; i++) {
 		const struct finding *finding = &report->findings.items[i];
 		int column = fprintf(file, "  - %s: ", finding->id);

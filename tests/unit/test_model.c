@@ -289,6 +289,8 @@ Test(reading, traces_that_overlap_are_two_processes)
 	cr_assert_eq(model.timeline_count, 2);
 	cr_assert_eq(model.timelines[0].row_count, 6);
 	cr_assert_eq(model.timelines[1].row_count, 2);
+	cr_assert_str_eq(model.timelines[1].label, "[2] guest, pid 4242",
+			 "told apart although pid and program agree");
 }
 
 Test(reading, a_trace_given_twice_is_refused)
