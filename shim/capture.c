@@ -1,0 +1,210 @@
+#include "shim/capture.h"
+
+#include <errno.h>
+
+#include "shim/stacks.h"
+#include "shim/unwind.h"
+
+unsigned capture_stack_depth;
+
+/*
+ * The present stack's number. In an allocator hook the thread may be warmed up here; inside an allocator call (guard CALL
+ * from an outer hook) it may not: the unwinder's first use allocates.
+ */
+static uint32_t stack_now(struct thread *thread, uint64_t time, bool may_warm)
+{
+	if (capture_stack_depth == 0)
+		return 0;
+	int error = errno;
+	if (!thread->warm && may_warm)
+		unwind_warm(thread);
+	uint32_t id = stacks_current(thread, time, capture_stack_depth);
+	if (id == 0)
+		thread_count(thread, COUNTER_STACKLESS);
+	errno = error;
+	return id;
+}
+
+static void write_extended(struct thread *thread, const struct trace_event *event)
+{
+	uint8_t *at = ring_begin(thread, event->time);
+	if (at)
+		ring_commit(thread, encode_extended(&thread->codec, at, event));
+}
+
+/* ---- allocations and frees ---------------------------------------------------------------------------------------- */
+
+__attribute__((noinline)) void capture_allocation_general(struct thread *thread, enum event_kind kind,
+							   uint64_t address, uint64_t size_bytes,
+							   uint64_t alignment_bytes)
+{
+	uint64_t time = clock_now();
+	uint32_t stack_id = stack_now(thread, time, true);
+	bool hot = kind != EVENT_ALIGNED && alignment_bytes == 0 && codec_address_fits(address);
+	if (!hot) {
+		write_extended(thread, &(struct trace_event){.kind = (uint8_t)kind,
+							     .time = time,
+							     .address = address,
+							     .size_bytes = size_bytes,
+							     .alignment_bytes = alignment_bytes,
+							     .stack_id = stack_id});
+		return;
+	}
+	uint8_t *at = ring_begin(thread, time);
+	if (at)
+		ring_commit(thread, encode_allocation(&thread->codec, at, kind, time, address, size_bytes, stack_id));
+}
+
+/* The countdown crossed zero in this allocation. The process has no memory: the next draw starts at its end. */
+__attribute__((noinline)) void capture_allocation_sampled(struct thread *thread, enum event_kind kind,
+							   uint64_t address, uint64_t size_bytes,
+							   uint64_t alignment_bytes)
+{
+	thread->sample_countdown_bytes = sampling_draw(thread);
+	if (!sample_set_insert(address)) {
+		thread_count(thread, COUNTER_LOST_SAMPLE_SET);
+		return;
+	}
+	capture_allocation_general(thread, kind, address, size_bytes, alignment_bytes);
+}
+
+void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
+				uint64_t alignment_bytes)
+{
+	thread_count(thread, capture_counter(kind));
+	thread_count_n(thread, COUNTER_ALLOC_BYTES, size_bytes);
+	if (thread->mode != MODE_SAMPLE) {
+		capture_allocation_general(thread, kind, address, size_bytes, alignment_bytes);
+		return;
+	}
+	thread->sample_countdown_bytes -= (int64_t)(size_bytes + !size_bytes);
+	if (thread->sample_countdown_bytes < 0)
+		capture_allocation_sampled(thread, kind, address, size_bytes, alignment_bytes);
+}
+
+__attribute__((noinline)) void capture_free_general(struct thread *thread, enum event_kind kind, uint64_t address)
+{
+	write_extended(thread,
+		       &(struct trace_event){.kind = (uint8_t)kind, .time = clock_now(), .address = address});
+}
+
+__attribute__((noinline)) void capture_free_sampled(struct thread *thread, enum event_kind kind, uint64_t address)
+{
+	if (sample_set_remove(address))
+		capture_free_general(thread, kind, address);
+}
+
+__attribute__((noinline)) void capture_failed(struct thread *thread, enum event_kind kind, uint64_t size_bytes,
+					       int error)
+{
+	thread_count(thread, COUNTER_FAILED);
+	write_extended(thread, &(struct trace_event){.kind = EVENT_FAILED,
+						     .time = clock_now(),
+						     .size_bytes = size_bytes,
+						     .args = {kind, (uint64_t)error}});
+}
+
+/* ---- realloc ------------------------------------------------------------------------------------------------------ */
+
+struct realloc_start capture_realloc_before(struct thread *thread, uint64_t old_address)
+{
+	struct realloc_start start = {.old_address = old_address};
+	if (thread->mode == MODE_SAMPLE)
+		start.sampled_old = old_address && sample_set_maybe(old_address) && sample_set_remove(old_address);
+	if (thread->mode == MODE_FULL || start.sampled_old)
+		start.time = clock_now();
+	return start;
+}
+
+static void realloc_full(struct thread *thread, const struct realloc_start *start, uint64_t address,
+			 uint64_t size_bytes)
+{
+	uint64_t end_time = clock_now();
+	uint32_t stack_id = stack_now(thread, start->time, true);
+	bool hot = start->old_address && address && codec_address_fits(start->old_address) && codec_address_fits(address);
+	if (!hot) {
+		write_extended(thread, &(struct trace_event){.kind = EVENT_REALLOC,
+							     .time = start->time,
+							     .end_time = end_time,
+							     .old_address = start->old_address,
+							     .address = address,
+							     .size_bytes = size_bytes,
+							     .stack_id = stack_id});
+		return;
+	}
+	uint8_t *at = ring_begin(thread, start->time);
+	if (at)
+		ring_commit(thread, encode_realloc(&thread->codec, at, start->time, end_time, start->old_address, address,
+						   size_bytes, stack_id));
+}
+
+static void realloc_sample(struct thread *thread, const struct realloc_start *start, uint64_t address,
+			   uint64_t size_bytes)
+{
+	bool sampled_new = false;
+	if (address) {
+		thread->sample_countdown_bytes -= (int64_t)(size_bytes + !size_bytes);
+		if (thread->sample_countdown_bytes < 0) {
+			thread->sample_countdown_bytes = sampling_draw(thread);
+			sampled_new = sample_set_insert(address);
+			if (!sampled_new)
+				thread_count(thread, COUNTER_LOST_SAMPLE_SET);
+		}
+	}
+	if (!sampled_new && !start->sampled_old)
+		return;
+	uint64_t end_time = clock_now();
+	struct trace_event event = {.kind = EVENT_REALLOC,
+				    .time = start->time ? start->time : end_time,
+				    .end_time = end_time,
+				    .old_address = start->old_address,
+				    .address = address,
+				    .size_bytes = size_bytes,
+				    .sampled_old = start->sampled_old,
+				    .sampled_new = sampled_new};
+	event.stack_id = sampled_new ? stack_now(thread, event.time, true) : 0;
+	write_extended(thread, &event);
+}
+
+/* realloc(p, 0) that returns nothing has freed p; any other that returns nothing has failed, and p lives on. */
+void capture_realloc_after(struct thread *thread, const struct realloc_start *start, uint64_t address,
+			   uint64_t size_bytes, int error)
+{
+	bool freed = !address && size_bytes == 0 && start->old_address;
+	if (!address && !freed) {
+		if (start->sampled_old && !sample_set_insert(start->old_address))
+			thread_count(thread, COUNTER_LOST_SAMPLE_SET);
+		capture_failed(thread, EVENT_REALLOC, size_bytes, error);
+		return;
+	}
+	thread_count(thread, COUNTER_REALLOC);
+	thread_count_n(thread, COUNTER_REALLOC_BYTES, size_bytes);
+	if (thread->mode == MODE_FULL)
+		realloc_full(thread, start, address, size_bytes);
+	else
+		realloc_sample(thread, start, address, size_bytes);
+}
+
+/* ---- everything else ---------------------------------------------------------------------------------------------- */
+
+static bool wants_stack(uint8_t kind)
+{
+	return kind >= EVENT_MMAP && kind <= EVENT_BRK;
+}
+
+void capture_event(struct thread *thread, enum counter counter, struct trace_event *event)
+{
+	uintptr_t outer = thread->guard;
+	bool nested = (outer & GUARD_REASON_MASK) == GUARD_CALL;
+	thread_guard(thread, GUARD_WRITE);
+	thread_count(thread, counter);
+	if (event->time == 0)
+		event->time = clock_now();
+	if (event->end_time < event->time)
+		event->end_time = event->time;
+	if (wants_stack(event->kind))
+		event->stack_id = stack_now(thread, event->time, !nested);
+	write_extended(thread, event);
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->guard = outer;
+}

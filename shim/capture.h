@@ -1,0 +1,108 @@
+/*
+ * What is recorded of a call: counters in both modes, then a record (full mode) or, for sampled blocks, a record with a
+ * stack (sample mode). Called between thread_enter() and the end of the hook. Nothing here allocates, blocks, or changes
+ * errno; what finds no room is counted as lost.
+ */
+#ifndef MTRACE_CAPTURE_H
+#define MTRACE_CAPTURE_H
+
+#include "shim/clock.h"
+#include "shim/ring.h"
+#include "shim/sampling.h"
+#include "shim/thread.h"
+
+/* MTRACE_STACK_DEPTH, here because the hot path looks at it. */
+extern unsigned capture_stack_depth;
+
+/* The rare ways, out of line; the counters are up to date. */
+void capture_allocation_sampled(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
+				uint64_t alignment_bytes);
+void capture_allocation_general(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
+				uint64_t alignment_bytes);
+void capture_free_sampled(struct thread *thread, enum event_kind kind, uint64_t address);
+void capture_free_general(struct thread *thread, enum event_kind kind, uint64_t address);
+
+/* After a successful allocation with a given alignment (0: a page), counters included. */
+void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
+				uint64_t alignment_bytes);
+
+/* A call that returned nothing. `error` is errno after it. */
+void capture_failed(struct thread *thread, enum event_kind kind, uint64_t size_bytes, int error);
+
+/* realloc: before the call (and before the old block can belong to somebody else), and after it. */
+struct realloc_start {
+	uint64_t time;
+	uint64_t old_address;
+	bool sampled_old;
+};
+struct realloc_start capture_realloc_before(struct thread *thread, uint64_t old_address);
+void capture_realloc_after(struct thread *thread, const struct realloc_start *start, uint64_t address,
+			   uint64_t size_bytes, int error);
+
+/*
+ * Region, life and kernel interface events. `event->time` may be set by the caller (a call that takes something away is
+ * stamped before it); 0: now. The CPU, the thread and, where it can be had, the stack are added. Works inside an
+ * allocator call.
+ */
+void capture_event(struct thread *thread, enum counter counter, struct trace_event *event);
+
+static inline enum counter capture_counter(enum event_kind kind)
+{
+	switch (kind) {
+	case EVENT_MALLOC:
+		return COUNTER_MALLOC;
+	case EVENT_CALLOC:
+		return COUNTER_CALLOC;
+	case EVENT_NEW:
+		return COUNTER_NEW;
+	case EVENT_ALIGNED:
+		return COUNTER_ALIGNED;
+	case EVENT_DELETE:
+		return COUNTER_DELETE;
+	default:
+		return COUNTER_FREE;
+	}
+}
+
+/* After a successful allocation without a given alignment. */
+static inline void capture_allocation(struct thread *thread, enum event_kind kind, uint64_t address,
+				      uint64_t size_bytes)
+{
+	thread_count(thread, capture_counter(kind));
+	thread_count_n(thread, COUNTER_ALLOC_BYTES, size_bytes);
+	if (thread->mode == MODE_SAMPLE) {
+		thread->sample_countdown_bytes -= (int64_t)(size_bytes + !size_bytes);
+		if (unlikely(thread->sample_countdown_bytes < 0))
+			capture_allocation_sampled(thread, kind, address, size_bytes, 0);
+		return;
+	}
+	if (unlikely(capture_stack_depth || !codec_address_fits(address))) {
+		capture_allocation_general(thread, kind, address, size_bytes, 0);
+		return;
+	}
+	uint64_t time = clock_now();
+	uint8_t *at = ring_begin(thread, time);
+	if (likely(at != NULL))
+		ring_commit(thread, encode_allocation(&thread->codec, at, kind, time, address, size_bytes, 0));
+}
+
+/* Before the block is given back. `address` is not 0. */
+static inline void capture_free(struct thread *thread, enum event_kind kind, uint64_t address)
+{
+	thread_count(thread, capture_counter(kind));
+	if (thread->mode == MODE_SAMPLE) {
+		if (unlikely(sample_set_maybe(address)))
+			capture_free_sampled(thread, kind, address);
+		return;
+	}
+	if (unlikely(!codec_address_fits(address))) {
+		capture_free_general(thread, kind, address);
+		return;
+	}
+	uint64_t time = clock_now();
+	uint8_t *at = ring_begin(thread, time);
+	if (likely(at != NULL))
+		ring_commit(thread, encode_free(&thread->codec, at, kind, time, address));
+}
+
+#endif

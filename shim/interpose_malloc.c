@@ -1,0 +1,303 @@
+/*
+ * The C allocator's functions. Follow `malloc` from here: thread_enter (thread.h), capture_allocation (capture.h),
+ * ring_begin and ring_commit (ring.h), encode_allocation (trace/codec.h).
+ */
+#include "shim/hook.h"
+
+
+/* ---- allocations ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * `call` is the next function's call; between guard and record nothing else happens. A call that returned nothing is
+ * counted apart.
+ */
+#define RECORD_ALLOCATION(thread, kind, size, call)                                                                  \
+	({                                                                                                           \
+		thread_guard(thread, GUARD_CALL);                                                                    \
+		void *block_ = (call);                                                                               \
+		thread_guard(thread, GUARD_WRITE);                                                                   \
+		if (likely(block_ != NULL))                                                                          \
+			capture_allocation(thread, kind, (uintptr_t)block_, size);                                   \
+		else                                                                                                 \
+			capture_failed(thread, kind, size, errno);                                                   \
+		thread_unguard(thread);                                                                              \
+		block_;                                                                                              \
+	})
+
+#define RECORD_ALIGNED(thread, kind, size, alignment, call)                                                          \
+	({                                                                                                           \
+		thread_guard(thread, GUARD_CALL);                                                                    \
+		void *block_ = (call);                                                                               \
+		thread_guard(thread, GUARD_WRITE);                                                                   \
+		if (likely(block_ != NULL))                                                                          \
+			capture_aligned_allocation(thread, kind, (uintptr_t)block_, size, alignment);                           \
+		else                                                                                                 \
+			capture_failed(thread, kind, size, errno);                                                   \
+		thread_unguard(thread);                                                                              \
+		block_;                                                                                              \
+	})
+
+static void *out_of_memory(void *block)
+{
+	if (!block)
+		errno = ENOMEM;
+	return block;
+}
+
+static __attribute__((noinline)) void *malloc_slow(size_t size)
+{
+	struct thread *thread = thread_enter_slow(false);
+	if (thread)
+		return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, real.malloc(size));
+	return hooks_ready ? real.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
+}
+
+HOOK void *malloc(size_t size)
+{
+	struct thread *thread = thread_enter();
+	if (unlikely(!thread))
+		return malloc_slow(size);
+	return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, real.malloc(size));
+}
+
+static __attribute__((noinline)) void *calloc_slow(size_t count, size_t size)
+{
+	size_t bytes;
+	struct thread *thread = thread_enter_slow(false);
+	bool overflow = __builtin_mul_overflow(count, size, &bytes);
+	if (thread)
+		return RECORD_ALLOCATION(thread, EVENT_CALLOC, overflow ? SIZE_MAX : bytes, real.calloc(count, size));
+	if (hooks_ready)
+		return real.calloc(count, size);
+	return overflow ? NULL : bootstrap_allocate(EVENT_CALLOC, bytes, 16);
+}
+
+HOOK void *calloc(size_t count, size_t size)
+{
+	size_t bytes;
+	struct thread *thread = thread_enter();
+	if (unlikely(!thread || __builtin_mul_overflow(count, size, &bytes)))
+		return calloc_slow(count, size);
+	return RECORD_ALLOCATION(thread, EVENT_CALLOC, bytes, real.calloc(count, size));
+}
+
+/* ---- frees ----------------------------------------------------------------------------------------------------------- */
+
+/* Any free but the common one: free(NULL), blocks of the arena, threads that are not (yet) recorded. Between free_begin
+ * and free_end the next function is called, where free_begin says so. */
+static bool free_begin(void *block, struct thread **recorded)
+{
+	struct thread *thread = thread_enter();
+	if (!thread)
+		thread = thread_enter_slow(false);
+	bool own = bootstrap_owns(block);
+	*recorded = thread;
+	if (thread) {
+		thread_guard(thread, GUARD_WRITE);
+		if (block)
+			capture_free(thread, EVENT_FREE, (uintptr_t)block);
+		else
+			thread_count(thread, COUNTER_NULL_FREE);
+		thread_guard(thread, GUARD_CALL);
+	} else if (own) {
+		bootstrap_free(EVENT_FREE, block);
+	}
+	return block && !own && hooks_ready;
+}
+
+static void free_end(struct thread *recorded)
+{
+	if (recorded)
+		thread_unguard(recorded);
+}
+
+static __attribute__((noinline)) void free_slow(void *block)
+{
+	struct thread *recorded;
+	if (free_begin(block, &recorded))
+		real.free(block);
+	free_end(recorded);
+}
+
+HOOK void free(void *block)
+{
+	struct thread *thread = thread_enter();
+	if (unlikely(!thread || !block || bootstrap_owns(block))) {
+		free_slow(block);
+		return;
+	}
+	thread_guard(thread, GUARD_WRITE);
+	capture_free(thread, EVENT_FREE, (uintptr_t)block);
+	thread_guard(thread, GUARD_CALL);
+	real.free(block);
+	thread_unguard(thread);
+}
+
+/* Gone from glibc 2.26 on, but for old binaries. */
+HOOK void cfree(void *block)
+{
+	struct thread *recorded;
+	if (free_begin(block, &recorded))
+		(real.cfree ? real.cfree : real.free)(block);
+	free_end(recorded);
+}
+
+/* C23. Where the next allocator lacks them, a sized free is a free. */
+HOOK void free_sized(void *block, size_t size)
+{
+	struct thread *recorded;
+	if (free_begin(block, &recorded))
+		real.free_sized ? real.free_sized(block, size) : real.free(block);
+	free_end(recorded);
+}
+
+HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+	struct thread *recorded;
+	if (free_begin(block, &recorded))
+		real.free_aligned_sized ? real.free_aligned_sized(block, alignment, size) : real.free(block);
+	free_end(recorded);
+}
+
+/* ---- realloc --------------------------------------------------------------------------------------------------------- */
+
+static void *record_realloc(struct thread *thread, void *old, size_t size, void *(*next)(void *, size_t))
+{
+	thread_guard(thread, GUARD_WRITE);
+	struct realloc_start start = capture_realloc_before(thread, (uintptr_t)old);
+	thread_guard(thread, GUARD_CALL);
+	void *block = next(old, size);
+	thread_guard(thread, GUARD_WRITE);
+	capture_realloc_after(thread, &start, (uintptr_t)block, size, errno);
+	thread_unguard(thread);
+	return block;
+}
+
+/* A block of the arena moves to the real allocator as soon as there is one. */
+static void *realloc_bootstrap(void *old, size_t size)
+{
+	size_t old_size = bootstrap_size(old);
+	char *block = hooks_ready ? real.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
+	if (!block)
+		return NULL;
+	for (size_t i = 0; i < size && i < old_size; i++)
+		((volatile char *)block)[i] = ((char *)old)[i];
+	if (!hooks_ready)
+		bootstrap_free(EVENT_FREE, old);
+	return block;
+}
+
+static void *realloc_next(void *old, size_t size)
+{
+	return bootstrap_owns(old) ? realloc_bootstrap(old, size) : real.realloc(old, size);
+}
+
+HOOK void *realloc(void *old, size_t size)
+{
+	struct thread *thread = thread_enter();
+	if (unlikely(!thread))
+		thread = thread_enter_slow(false);
+	if (likely(thread != NULL))
+		return record_realloc(thread, old, size, realloc_next);
+	if (hooks_ready || bootstrap_owns(old))
+		return realloc_next(old, size);
+	return bootstrap_allocate(EVENT_MALLOC, size, 16);
+}
+
+HOOK void *reallocarray(void *old, size_t count, size_t size)
+{
+	size_t bytes;
+	if (!__builtin_mul_overflow(count, size, &bytes))
+		return realloc(old, bytes);
+	struct thread *thread = thread_enter();
+	if (!thread)
+		thread = thread_enter_slow(false);
+	errno = ENOMEM;
+	if (thread) {
+		thread_guard(thread, GUARD_WRITE);
+		capture_failed(thread, EVENT_REALLOC, SIZE_MAX, ENOMEM);
+		thread_unguard(thread);
+	}
+	return NULL;
+}
+
+/* ---- the memalign family ---------------------------------------------------------------------------------------------- */
+
+static struct thread *enter_any(void)
+{
+	struct thread *thread = thread_enter();
+	return thread ? thread : thread_enter_slow(false);
+}
+
+HOOK int posix_memalign(void **result, size_t alignment, size_t size)
+{
+	struct thread *thread = enter_any();
+	int error = 0;
+	if (!hooks_ready) {
+		*result = bootstrap_allocate(EVENT_ALIGNED, size, alignment);
+		return *result ? 0 : ENOMEM;
+	}
+	if (!thread)
+		return real.posix_memalign(result, alignment, size);
+	thread_guard(thread, GUARD_CALL);
+	error = real.posix_memalign(result, alignment, size);
+	thread_guard(thread, GUARD_WRITE);
+	if (error)
+		capture_failed(thread, EVENT_ALIGNED, size, error);
+	else if (*result)
+		capture_aligned_allocation(thread, EVENT_ALIGNED, (uintptr_t)*result, size, alignment);
+	thread_unguard(thread);
+	return error;
+}
+
+HOOK void *aligned_alloc(size_t alignment, size_t size)
+{
+	struct thread *thread = enter_any();
+	if (!hooks_ready)
+		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, alignment));
+	if (!thread)
+		return real.aligned_alloc(alignment, size);
+	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, alignment, real.aligned_alloc(alignment, size));
+}
+
+HOOK void *memalign(size_t alignment, size_t size)
+{
+	struct thread *thread = enter_any();
+	if (!hooks_ready)
+		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, alignment));
+	if (!thread)
+		return real.memalign(alignment, size);
+	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, alignment, real.memalign(alignment, size));
+}
+
+#define PAGE_GUESS 65536 /* before libc can be asked: no page is larger where this is needed */
+
+HOOK void *valloc(size_t size)
+{
+	struct thread *thread = enter_any();
+	if (!hooks_ready)
+		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, PAGE_GUESS));
+	if (!thread)
+		return real.valloc(size);
+	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, 0, real.valloc(size));
+}
+
+HOOK void *pvalloc(size_t size)
+{
+	struct thread *thread = enter_any();
+	if (!hooks_ready)
+		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, PAGE_GUESS));
+	if (!thread)
+		return real.pvalloc(size);
+	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, 0, real.pvalloc(size));
+}
+
+HOOK size_t malloc_usable_size(void *block)
+{
+	struct thread *thread = enter_any();
+	if (bootstrap_owns(block))
+		return bootstrap_size(block);
+	if (thread)
+		thread_count(thread, COUNTER_USABLE_SIZE);
+	return hooks_ready ? real.malloc_usable_size(block) : 0;
+}

@@ -1,0 +1,366 @@
+#include "shim/lifecycle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "shim/bootstrap.h"
+#include "shim/capture.h"
+#include "shim/config.h"
+#include "shim/diag.h"
+#include "shim/family.h"
+#include "shim/modules.h"
+#include "shim/process_block.h"
+#include "shim/raw.h"
+#include "shim/real.h"
+#include "shim/registry.h"
+#include "shim/stacks.h"
+#include "shim/tracefile.h"
+#include "shim/unwind.h"
+#include "shim/writer.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+uint32_t hooks_ready;
+
+static struct {
+	_Atomic uint32_t phase;
+	_Atomic uint32_t finishing; /* somebody ends the trace */
+	int pid;                    /* of the process that records, or decided not to */
+	bool detached;              /* a child of a traced process that left its parent's session */
+	bool wanted;                /* by mode and name; a child may still be silent */
+	bool writer_started;
+	uint32_t *alive; /* a page that the kernel wipes in forked children: 0 there */
+} life;
+
+enum phase lifecycle_phase(void)
+{
+	return (enum phase)atomic_load_explicit(&life.phase, memory_order_acquire);
+}
+
+static void set_phase(enum phase phase)
+{
+	atomic_store_explicit(&life.phase, phase, memory_order_release);
+}
+
+enum thread_mode lifecycle_mode(void)
+{
+	return lifecycle_phase() == PHASE_RECORDING ? config.mode : MODE_CLOSED;
+}
+
+/* ---- starting ------------------------------------------------------------------------------------------------------ */
+
+static void mark_alive(void)
+{
+	if (!life.alive) {
+		life.alive = raw_reserve(TRACE_PAGE_BYTES);
+		if (life.alive)
+			raw3(SYS_madvise, (long)life.alive, TRACE_PAGE_BYTES, MADV_WIPEONFORK);
+	}
+	if (life.alive)
+		*life.alive = 1;
+	life.pid = raw_pid();
+}
+
+static void make_nonce(uint8_t nonce[16])
+{
+	struct clock_mark now = clock_mark();
+	memcpy(nonce, &now, 16); /* where the kernel has no getrandom */
+	raw3(SYS_getrandom, (long)nonce, 16, 0);
+}
+
+static void complain_about_path(const char *path, int error)
+{
+	diag("uid %ld cannot write %s (error %d): this process runs untraced; set MTRACE_OUT to a path in a folder "
+	     "that this user may write, e.g. MTRACE_OUT=/tmp/mtrace.%%p.mtr",
+	     raw0(SYS_getuid), path, -error);
+}
+
+static bool create_files(void)
+{
+	char path[CONFIG_PATH_BYTES], rings[TRACEFILE_PATH_BYTES];
+	uint8_t nonce[16];
+	if (!config_trace_path(path, sizeof path)) {
+		complain_about_path(config.out, -ENAMETOOLONG);
+		return false;
+	}
+	make_nonce(nonce);
+	int error = tracefile_create(path, nonce, config.max_mib);
+	tracefile_rings_path(rings);
+	if (!error)
+		error = rings_create(rings, nonce, config.ring_mib * MIB);
+	if (error) {
+		complain_about_path(path, error);
+		tracefile_close();
+	}
+	return !error;
+}
+
+static void replay_one(enum event_kind kind, uint64_t address, uint64_t size_bytes)
+{
+	struct thread *thread = thread_self;
+	if (!thread)
+		return;
+	thread_guard(thread, GUARD_WRITE);
+	if (event_is_free((uint8_t)kind))
+		capture_free(thread, kind, address);
+	else
+		capture_allocation(thread, kind, address, size_bytes);
+	thread_unguard(thread);
+}
+
+/* Everything but the writer thread. Leaves the phase RECORDING or SILENT. */
+static void start_recording(void)
+{
+	clock_start();
+	if (!create_files()) {
+		set_phase(PHASE_SILENT);
+		return;
+	}
+	stacks_start();
+	sampling_start(config.sample_bytes);
+	if (config.stack_depth > 0)
+		unwind_start();
+	else
+		modules_refresh();
+	capture_stack_depth = strcmp(unwind_name(), "none") ? config.stack_depth : 0;
+	process_block_write();
+	tracefile_close();
+	registry_start();
+	set_phase(PHASE_RECORDING);
+	registry_attach(false);
+	bootstrap_replay(replay_one);
+}
+
+static void start_writer(void)
+{
+	if (lifecycle_phase() != PHASE_RECORDING || life.writer_started)
+		return;
+	life.writer_started = writer_start();
+	if (!life.writer_started)
+		diag("the writer thread could not be created: only what fits the rings (%llu MiB) is recorded",
+		     (unsigned long long)config.ring_mib);
+}
+
+static bool should_record(void)
+{
+	life.wanted = config.mode != MODE_CLOSED && config_glob(config.exe_glob, config_exe_name());
+	bool child = family_parent_is_traced();
+	life.detached = child && family_is_session_leader();
+	return life.wanted && (config.children || life.detached || !child);
+}
+
+/* Set by a relative relocation, so equal to its own address only once this object is relocated. */
+static const void *volatile const relocation_probe = (const void *)&relocation_probe;
+
+static bool is_relocated(void)
+{
+	return relocation_probe == (const void *)&relocation_probe;
+}
+
+static void start(char **environment)
+{
+	real_resolve();
+	hooks_ready = 1;
+	diag_start();
+	config_read(environment);
+	mark_alive();
+	if (should_record())
+		start_recording();
+	else
+		set_phase(PHASE_SILENT);
+}
+
+/* One caller starts; a nested or concurrent one is told to use the arena for now. */
+static bool start_once(char **environment)
+{
+	uint32_t early = PHASE_EARLY;
+	if (!atomic_compare_exchange_strong(&life.phase, &early, PHASE_STARTING))
+		return false;
+	start(environment);
+	return true;
+}
+
+__attribute__((noinline)) bool lifecycle_start_early(void)
+{
+	if (!is_relocated() || !environ)
+		return false;
+	int error = errno;
+	start_once(environ);
+	errno = error;
+	return hooks_ready;
+}
+
+/* ---- ending -------------------------------------------------------------------------------------------------------- */
+
+bool lifecycle_is_forked_child(void)
+{
+	return life.alive ? *life.alive == 0 : raw_pid() != life.pid;
+}
+
+static bool is_vfork_child(void)
+{
+	return raw_pid() != life.pid && !lifecycle_is_forked_child();
+}
+
+bool lifecycle_finish(enum end_reason reason, int status)
+{
+	if (lifecycle_phase() != PHASE_RECORDING || lifecycle_is_forked_child() || is_vfork_child() || writer_is_self())
+		return false;
+	if (atomic_exchange(&life.finishing, 1))
+		return false;
+	int error = errno;
+	struct thread *thread = thread_enter_region();
+	if (thread)
+		capture_event(thread, COUNTER_EVENTS_LIFE,
+			      &(struct trace_event){.kind = EVENT_EXIT, .args = {(uint64_t)(uint32_t)status, reason}});
+	set_phase(PHASE_STOPPED);
+	registry_set_mode(MODE_CLOSED);
+	writer_finish(reason, status);
+	errno = error;
+	return true;
+}
+
+void lifecycle_resume(void)
+{
+	atomic_store(&life.finishing, 0);
+	set_phase(PHASE_RECORDING);
+	registry_set_mode(config.mode);
+	writer_resume();
+}
+
+static void at_exit(int status, void *argument)
+{
+	(void)argument;
+	lifecycle_finish(END_EXIT, status);
+}
+
+static void at_quick_exit_last(void *argument)
+{
+	(void)argument;
+	lifecycle_finish(END_QUICK_EXIT, 0);
+}
+
+extern int __cxa_at_quick_exit(void (*function)(void *), void *object);
+
+/* Registered before the guest registers anything, so run after all of it, destructors included. */
+static void register_exit_handlers(void)
+{
+	on_exit(at_exit, NULL);
+	__cxa_at_quick_exit(at_quick_exit_last, NULL);
+}
+
+__attribute__((constructor)) static void constructor(int argc, char **argv, char **environment)
+{
+	(void)argc;
+	(void)argv;
+	int error = errno;
+	register_exit_handlers();
+	start_once(environment);
+	start_writer();
+	errno = error;
+}
+
+/* ---- children ------------------------------------------------------------------------------------------------------ */
+
+/* Everything that belongs to the parent's trace is let go; a trace of this process's own begins. */
+static void start_anew(void)
+{
+	thread_self = NULL;
+	rings_forget();
+	stacks_forget();
+	sampling_forget();
+	writer_forget();
+	modules_after_fork();
+	life.writer_started = false;
+	atomic_store(&life.finishing, 0);
+	mark_alive();
+	start_recording();
+	start_writer();
+}
+
+bool lifecycle_is_detaching(void)
+{
+	return lifecycle_phase() == PHASE_RECORDING && life.detached && registry_live() == 1;
+}
+
+void lifecycle_after_fork(bool detaching)
+{
+	enum phase phase = lifecycle_phase();
+	if (phase != PHASE_RECORDING && phase != PHASE_SILENT && phase != PHASE_STOPPED)
+		return;
+	int error = errno;
+	life.pid = raw_pid();
+	if (life.wanted && (config.children || detaching))
+		start_anew();
+	else
+		set_phase(PHASE_SILENT);
+	errno = error;
+}
+
+void lifecycle_after_detach(void)
+{
+	if (!life.wanted || is_vfork_child())
+		return;
+	bool silent = lifecycle_phase() == PHASE_SILENT || lifecycle_is_forked_child();
+	if (!silent)
+		return;
+	int error = errno;
+	life.detached = true;
+	start_anew();
+	errno = error;
+}
+
+/* ---- the slow way into a hook --------------------------------------------------------------------------------------- */
+
+/* The hook whose frame the guard names has been left by a jump: its frame is not on the stack any more. */
+static bool guard_is_stale(const struct thread *thread)
+{
+	uintptr_t frame = thread->guard & ~(uintptr_t)GUARD_REASON_MASK, here = (uintptr_t)__builtin_frame_address(0);
+	stack_t stack;
+	if (here < frame || raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
+		return false;
+	if (stack.ss_flags & SS_ONSTACK)
+		return false; /* a handler may well have interrupted the hook */
+	uintptr_t low = (uintptr_t)stack.ss_sp;
+	if (!(stack.ss_flags & SS_DISABLE) && frame - low < stack.ss_size)
+		return true; /* it was on the signal stack, and we are not */
+	return here > frame;
+}
+
+static struct thread *attach(bool nested)
+{
+	if (lifecycle_phase() != PHASE_RECORDING)
+		return NULL;
+	if (raw_pid() != life.pid) {
+		if (lifecycle_is_forked_child())
+			set_phase(PHASE_SILENT); /* a fork past our hook */
+		return NULL;
+	}
+	struct thread *thread = registry_attach(nested);
+	if (!thread)
+		rings_count_shared(COUNTER_LOST_NO_THREAD, 1);
+	return thread;
+}
+
+__attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok)
+{
+	if (!hooks_ready && !lifecycle_start_early())
+		return NULL;
+	struct thread *thread = thread_self;
+	if (!thread)
+		return attach(nested_ok);
+	if (thread->mode == MODE_CLOSED)
+		return NULL;
+	if (thread->guard && guard_is_stale(thread))
+		thread->guard = GUARD_NONE;
+	switch (thread->guard & GUARD_REASON_MASK) {
+	case GUARD_WRITE:
+		thread_count(thread, COUNTER_LOST_REENTRY);
+		return NULL;
+	case GUARD_CALL:
+		return nested_ok ? thread : NULL;
+	default:
+		return thread;
+	}
+}

@@ -1,0 +1,21 @@
+# libmtrace.so. It is linked against stub libraries that hold only the symbols of shim/abi/symbols.txt in versions that glibc
+# 2.28 has: whatever is newer does not link. zstd goes in as an archive, with its symbols hidden by exports.map.
+SHIM_CFLAGS := -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fno-stack-protector -U_FORTIFY_SOURCE \
+	-fno-reorder-blocks-and-partition -Ishim/arch/$(ARCH)
+shim_objects := $(patsubst %.c,$(BUILD)/pic/%.o,$(shim_sources) $(trace_sources))
+shim_stubs   := $(BUILD)/abi/stamp
+ZSTD_ARCHIVE ?= $(shell $(CC) -print-file-name=libzstd.a)
+
+$(BUILD)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(compile) $(SHIM_CFLAGS) -c -o $@ $<
+
+$(shim_stubs): shim/abi/symbols.txt scripts/abi_stubs.sh
+	scripts/abi_stubs.sh $(ARCH) $(BUILD)/abi "$(CC)" < shim/abi/symbols.txt
+	@touch $@
+
+$(BUILD)/libmtrace.so: $(shim_objects) shim/exports.map $(shim_stubs)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -nodefaultlibs -o $@ $(shim_objects) $(ZSTD_ARCHIVE) \
+		-Wl,--version-script=shim/exports.map -Wl,--exclude-libs,ALL -Wl,-z,defs -Wl,-z,now -Wl,-z,relro \
+		-Wl,-z,nodynamic-undefined-weak -Wl,--no-as-needed $(BUILD)/abi/libc.so.6 $(BUILD)/abi/libpthread.so.0 \
+		$(BUILD)/abi/libdl.so.2 -lgcc

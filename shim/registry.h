@@ -1,0 +1,33 @@
+/*
+ * Threads coming and going. A thread is attached at its first hook, or at its start where pthread_create is ours; it says
+ * good-bye in the last round of its thread-specific destructors, and its slot is used again once the kernel has no such
+ * thread any more (until then its very last destructors may still count there).
+ */
+#ifndef MTRACE_REGISTRY_H
+#define MTRACE_REGISTRY_H
+
+#include "shim/thread.h"
+
+/* Once a process: the key whose destructor sees threads end. */
+void registry_start(void);
+
+/* Gives the calling thread a slot and returns it, NULL where none is free. May not run inside an allocator's call unless
+ * `nested`: the unwinder is then warmed up later. */
+struct thread *registry_attach(bool nested);
+
+/* Opens or closes all threads for recording. */
+void registry_set_mode(enum thread_mode mode);
+
+/* Number of live threads of the guest that have been seen. */
+unsigned registry_live(void);
+
+/* Writer: takes back the slots of threads that are gone. */
+void registry_reap(void);
+
+/* The rseq area of the calling thread's own making, seen at registration; NULL: unregistered. */
+void registry_set_rseq(struct thread *thread, const volatile uint32_t *cpu_id);
+
+/* "glibc" or "none"; what the application registers is seen by the syscall hook. */
+bool registry_glibc_owns_rseq(void);
+
+#endif

@@ -1,0 +1,134 @@
+/*
+ * struct thread: what the shim keeps for each thread of the guest, and the guard against re-entry.
+ *
+ * The structures live in one mapping that the kernel wipes in a forked child (MADV_WIPEONFORK): whatever way a process
+ * forks, its child finds `mode` closed and records nothing until it is given a trace of its own.
+ *
+ * The guard is the address of the hook's stack frame, with the reason in the low bits:
+ *   0              no hook of this thread is at work
+ *   frame | CALL   inside the next allocator function: nested allocator calls belong to it and do not count again,
+ *                  region calls (an allocator growing) do
+ *   frame | WRITE  the thread is writing a record: an event of a signal handler that interrupts it is lost, and counted
+ * A frame that is no longer on the stack (a handler left by longjmp) makes the guard stale; thread_enter_slow finds out.
+ */
+#ifndef MTRACE_THREAD_H
+#define MTRACE_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/codec.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum thread_mode {
+	MODE_CLOSED = 0, /* not recorded: the value in a forked child */
+	MODE_SAMPLE = 1,
+	MODE_FULL = 2,
+};
+
+enum guard {
+	GUARD_NONE = 0,
+	GUARD_CALL = 1,
+	GUARD_WRITE = 2,
+	GUARD_REASON_MASK = 3,
+};
+
+#define STACK_CACHE_ENTRIES 256u
+
+struct stack_cache_entry {
+	uint64_t hash;
+	uint32_t id;
+};
+
+struct thread {
+	uint32_t mode; /* enum thread_mode; cleared by others when recording stops */
+	bool warm;     /* the unwinder has been here: it will not allocate or open anything any more */
+	uint8_t exit_rounds; /* of thread-specific destructors gone through */
+	uintptr_t guard;
+
+	/* The chunk being filled. limit: a record may start at or below it; NULL makes the next one ask for a new chunk. */
+	uint8_t *position;
+	_Atomic(uint8_t *) limit; /* set to NULL by the writer thread to have the chunk handed over */
+	uint8_t *records;
+	_Atomic(struct chunk_header *) chunk; /* read by the writer thread */
+
+	const volatile uint32_t *cpu_id; /* in the registered rseq area; a constant unknown where there is none */
+	struct ring_slot *slot;          /* counters, in the rings file */
+	int64_t sample_countdown_bytes;  /* to the next sample of the Poisson process */
+	uint64_t random;                 /* xorshift state, never 0 */
+	uint64_t last_time;              /* of this thread's latest event, for the idle flush */
+
+	uintptr_t stack_near;            /* a frame of this thread's own stack (not its signal stack); 0: not known */
+	uint64_t new_bytes;              /* asked of the operator new that is being called */
+
+	uint32_t index; /* of this structure and its slot */
+	uint32_t id;    /* the number given out, never used again */
+	uint32_t next_sequence;
+	bool chunk_filled; /* the last chunk was full when it was handed over: a larger one is due */
+
+	struct codec_state codec;
+	struct stack_cache_entry stack_cache[STACK_CACHE_ENTRIES];
+};
+
+/* Non-zero once the hooks may use thread-local storage and the next functions: not before relocation is done. */
+extern uint32_t hooks_ready;
+
+extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+
+/* Only the thread itself changes its counters; others read them. */
+static inline void thread_count_n(struct thread *thread, enum counter counter, uint64_t n)
+{
+	_Atomic uint64_t *cell = &thread->slot->counters[counter];
+	uint64_t value = atomic_load_explicit(cell, memory_order_relaxed);
+	atomic_store_explicit(cell, value + n, memory_order_relaxed);
+}
+
+static inline void thread_count(struct thread *thread, enum counter counter)
+{
+	thread_count_n(thread, counter, 1);
+}
+
+/*
+ * The way into every allocator hook. Returns the thread with its guard free, or NULL: then the caller goes the slow
+ * way, which asks thread_enter_slow().
+ */
+static inline struct thread *thread_enter(void)
+{
+	if (unlikely(!hooks_ready))
+		return NULL;
+	struct thread *thread = thread_self;
+	if (unlikely(!thread || thread->mode == MODE_CLOSED || thread->guard))
+		return NULL;
+	return thread;
+}
+
+/* The signal fences keep the compiler from moving the work out of the guarded stretch. */
+static inline void thread_guard(struct thread *thread, enum guard reason)
+{
+	thread->guard = (uintptr_t)__builtin_frame_address(0) | reason;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void thread_unguard(struct thread *thread)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->guard = GUARD_NONE;
+}
+
+/*
+ * For a hook that thread_enter() refused: attaches a new thread, clears a stale guard. Returns the thread to record
+ * with, or NULL: forward the call and record nothing. Counts what is lost by that. `nested_ok`: a region or life hook,
+ * which is recorded inside an allocator call too.
+ */
+struct thread *thread_enter_slow(bool nested_ok);
+
+/* As thread_enter, for region and life hooks: recorded inside an allocator call too. */
+static inline struct thread *thread_enter_region(void)
+{
+	struct thread *thread = thread_enter();
+	return likely(thread != NULL) ? thread : thread_enter_slow(true);
+}
+
+#endif

@@ -1,0 +1,475 @@
+#include "shim/writer.h"
+
+#include <errno.h>
+#include <linux/prctl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "shim/clock.h"
+#include "shim/config.h"
+#include "shim/keyframe.h"
+#include "shim/modules.h"
+#include "shim/raw.h"
+#include "shim/real.h"
+#include "shim/registry.h"
+#include "shim/ring.h"
+#include "shim/sampling.h"
+#include "shim/snapshot.h"
+#include "shim/tracefile.h"
+
+#define NS_PER_MS       UINT64_C(1000000)
+#define TICK_NS         (250 * NS_PER_MS)
+#define FINISH_WAIT_NS  (5000 * NS_PER_MS)
+#define START_WAIT_NS   (1000 * NS_PER_MS)
+#define STACK_BYTES     (512u << 10)
+#define PIECES_BYTES    (256u << 10) /* a block is written when it has this much */
+#define BUFFER_BYTES    (PIECES_BYTES + CHUNK_LARGE_BYTES + DECODE_SLACK_BYTES)
+#define PENDING_MAX     (BUFFER_BYTES / sizeof(struct chunk_header))
+
+enum command {
+	COMMAND_NONE = 0,
+	COMMAND_FINISH = 1,
+	COMMAND_FINISHED = 2,
+	COMMAND_RESUME = 3,
+};
+
+static struct {
+	_Atomic uint32_t command;
+	_Atomic uint32_t sleeping; /* futex word: 1 while the writer sleeps */
+	_Atomic uint32_t ready;    /* the thread has its own descriptors */
+	bool has_thread;
+	enum end_reason reason;
+	int status;
+
+	/* The events block being gathered. */
+	uint8_t *buffer;
+	size_t used;
+	uint64_t first_time;
+	struct chunk_header *pending[PENDING_MAX]; /* to be released once the block is written */
+	unsigned pending_count;
+
+	uint64_t next_tick_ns, next_snapshot_ns;
+	uint64_t request_time, watermark; /* time units: when threads were last asked to hand over, and the time before */
+	int rings_fd;
+	bool marked;           /* nothing was written since the last mark */
+	uint32_t modules_written;
+	struct thread self; /* makes the hooks pass this thread through */
+} writer;
+
+bool writer_is_self(void)
+{
+	return thread_self == &writer.self;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------- */
+
+/* The disk refused a block: say exactly what that cost. */
+static uint64_t events_in(const struct chunk_header *piece, const uint8_t *records, uint32_t bytes)
+{
+	static struct decoder decoder;
+	struct trace_event event;
+	uint64_t count = 0;
+	decoder_start(&decoder, piece, records, bytes);
+	for (;;) {
+		bool skipped = decoder.position < decoder.start + piece->skip;
+		enum decode_result result = decode_next(&decoder, &event);
+		if (result == DECODE_END || result == DECODE_DAMAGED)
+			return count;
+		count += result == DECODE_EVENT && !skipped;
+	}
+}
+
+static void count_block_lost(void)
+{
+	uint64_t lost = 0;
+	for (size_t at = 0; at < writer.used;) {
+		struct chunk_header piece;
+		memcpy(&piece, writer.buffer + at, sizeof piece);
+		uint32_t bytes = atomic_load_explicit(&piece.committed, memory_order_relaxed);
+		lost += events_in(&piece, writer.buffer + at + sizeof piece, bytes);
+		at += sizeof piece + bytes;
+	}
+	rings_count_shared(COUNTER_LOST_DISK, lost);
+}
+
+/* zstd's fast levels when the guest produces faster than we write: bytes on disk for time. */
+static int level_now(void)
+{
+	unsigned backlog = rings_backlog_percent();
+	return backlog < 10 ? 1 : backlog < 30 ? -3 : -8;
+}
+
+static void write_events(void)
+{
+	if (writer.used > 0) {
+		struct block_times times = {writer.first_time, clock_now()};
+		if (!tracefile_append(BLOCK_EVENTS, writer.buffer, writer.used, times, level_now()))
+			count_block_lost();
+		writer.used = 0;
+		writer.marked = false;
+	}
+	for (unsigned i = 0; i < writer.pending_count; i++)
+		rings_release(writer.pending[i]);
+	writer.pending_count = 0;
+}
+
+/* Copies what is new of a chunk behind the others. Where its start was written before, all of it is repeated: a piece
+ * must decode by itself. */
+static void gather(struct chunk_header *chunk)
+{
+	/* Acquire: the bytes below `committed` are there. */
+	uint32_t committed = atomic_load_explicit(&chunk->committed, memory_order_acquire);
+	uint32_t *flushed = rings_flushed(chunk);
+	if (committed <= *flushed)
+		return;
+	size_t bytes = sizeof *chunk + committed;
+	if (writer.used + bytes > BUFFER_BYTES)
+		write_events();
+	struct chunk_header piece;
+	memcpy(&piece, chunk, sizeof piece);
+	atomic_store_explicit(&piece.committed, committed, memory_order_relaxed);
+	atomic_store_explicit(&piece.state, CHUNK_READY, memory_order_relaxed);
+	piece.skip = *flushed;
+	memcpy(writer.buffer + writer.used, &piece, sizeof piece);
+	memcpy(writer.buffer + writer.used + sizeof piece, chunk + 1, committed);
+	*flushed = committed;
+	if (writer.used == 0 || piece.base_time < writer.first_time)
+		writer.first_time = piece.base_time;
+	writer.used += bytes;
+}
+
+static void release_later(struct chunk_header *chunk)
+{
+	if (writer.pending_count == PENDING_MAX)
+		write_events();
+	writer.pending[writer.pending_count++] = chunk;
+}
+
+static void drain(void)
+{
+	struct chunk_header *chunk;
+	while ((chunk = rings_next_ready())) {
+		gather(chunk);
+		release_later(chunk);
+		if (writer.used >= PIECES_BYTES)
+			write_events();
+	}
+}
+
+/* ---- ticks -------------------------------------------------------------------------------------------------------- */
+
+/* What a thread still holds since the last request it will only hand over with its next event: take it as it lies. */
+static void take_from_idle(struct thread *thread)
+{
+	struct chunk_header *chunk = atomic_load_explicit(&thread->chunk, memory_order_acquire);
+	if (chunk && atomic_load_explicit(&thread->limit, memory_order_relaxed) == NULL)
+		gather(chunk);
+}
+
+static void ask_for_chunk(struct thread *thread)
+{
+	struct chunk_header *chunk = atomic_load_explicit(&thread->chunk, memory_order_acquire);
+	if (chunk && atomic_load_explicit(&chunk->committed, memory_order_relaxed) > *rings_flushed(chunk))
+		atomic_store_explicit(&thread->limit, NULL, memory_order_relaxed);
+}
+
+static void for_each_thread(void (*visit)(struct thread *))
+{
+	uint32_t end = rings_slots_end();
+	for (uint32_t index = 0; index < end; index++)
+		if (atomic_load_explicit(&rings_slot(index)->state, memory_order_acquire) != SLOT_FREE)
+			visit(rings_thread(index));
+}
+
+static void write_mark(void)
+{
+	struct clock_mark mark = clock_mark();
+	mark.watermark = writer.watermark;
+	tracefile_append(BLOCK_MARK, &mark, sizeof mark, (struct block_times){mark.time, mark.time}, TRACEFILE_PLAIN);
+	writer.marked = true;
+}
+
+static void write_snapshot(void)
+{
+	struct snapshot snapshot;
+	snapshot_take(&snapshot, config.interval_ms);
+	snapshot.mark.watermark = writer.watermark;
+	tracefile_append(BLOCK_SNAPSHOT, &snapshot, sizeof snapshot,
+			 (struct block_times){snapshot.mark.time, snapshot.mark.time}, 1);
+	writer.marked = true;
+}
+
+static void write_modules_if_changed(void)
+{
+	modules_refresh();
+	if (modules_generation() == writer.modules_written)
+		return;
+	writer.modules_written = modules_generation();
+	keyframe_write_modules();
+}
+
+static void tick(uint64_t now_ns)
+{
+	for_each_thread(take_from_idle);
+	drain();
+	write_events();
+	if (now_ns >= writer.next_snapshot_ns) {
+		write_modules_if_changed();
+		write_snapshot();
+		sample_set_rebuild();
+		writer.next_snapshot_ns += config.interval_ms * NS_PER_MS;
+		if (writer.next_snapshot_ns <= now_ns)
+			writer.next_snapshot_ns = now_ns + config.interval_ms * NS_PER_MS;
+	} else if (!writer.marked) {
+		write_mark();
+	}
+	registry_reap();
+	if (tracefile_keyframe_due())
+		keyframe_write_all();
+	writer.watermark = writer.request_time;
+	writer.request_time = clock_now();
+	for_each_thread(ask_for_chunk);
+	writer.next_tick_ns = now_ns + TICK_NS;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------ */
+
+static void take_all(struct thread *thread)
+{
+	struct chunk_header *chunk = atomic_load_explicit(&thread->chunk, memory_order_acquire);
+	if (chunk)
+		gather(chunk);
+}
+
+static void write_end(void)
+{
+	struct end_record end = {.mark = clock_mark(), .reason = (uint32_t)writer.reason, .status = writer.status};
+	end.mark.watermark = end.mark.time;
+	char rings[TRACEFILE_PATH_BYTES];
+	if (!tracefile_append(BLOCK_END, &end, sizeof end, (struct block_times){end.mark.time, end.mark.time},
+			      TRACEFILE_PLAIN))
+		return; /* the rings stay: they hold the counters that the file lacks */
+	tracefile_rings_path(rings);
+	raw3(SYS_unlinkat, AT_FDCWD, (long)rings, 0);
+}
+
+static void finish(void)
+{
+	drain();
+	for_each_thread(take_all);
+	write_events();
+	writer.watermark = clock_now();
+	write_modules_if_changed();
+	keyframe_write_threads();
+	if (config.max_mib || rings_shared(COUNTER_LOST_DISK))
+		keyframe_write_all();
+	write_snapshot();
+	write_end();
+}
+
+/* ---- the thread ----------------------------------------------------------------------------------------------------- */
+
+static bool is_kept(int fd)
+{
+	int fds[SNAPSHOT_FDS];
+	snapshot_fds(fds);
+	return fd == tracefile_fd() || fd == writer.rings_fd || fd == fds[0] || fd == fds[1];
+}
+
+/* In a table of our own: closes the copies of the guest's descriptors, which would keep its pipes and sockets open. */
+static void close_inherited(void)
+{
+	struct entry {
+		uint64_t inode;
+		int64_t offset;
+		uint16_t bytes;
+		uint8_t type;
+		char name[];
+	};
+	_Alignas(8) char listing[4096];
+	int folder = raw_open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY, 0);
+	long got;
+	while (folder >= 0 && (got = raw3(SYS_getdents64, folder, (long)listing, sizeof listing)) > 0) {
+		for (long at = 0; at < got;) {
+			const struct entry *entry = (const void *)(listing + at);
+			int fd = 0;
+			const char *digit = entry->name;
+			for (; *digit >= '0' && *digit <= '9'; digit++)
+				fd = fd * 10 + (*digit - '0');
+			if (digit != entry->name && fd != folder && !is_kept(fd))
+				raw_close(fd);
+			at += entry->bytes;
+		}
+	}
+	if (folder >= 0)
+		raw_close(folder);
+}
+
+static void sleep_until(uint64_t due_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	if (due_ns <= now_ns)
+		return;
+	atomic_store(&writer.sleeping, 1);
+	/* Looked at after `sleeping` is set: who changes them afterwards wakes us. */
+	uint32_t command = atomic_load(&writer.command);
+	bool work = command == COMMAND_FINISH || (rings_low() && rings_ready());
+	if (!work)
+		raw_futex_wait(&writer.sleeping, 1, due_ns - now_ns);
+	atomic_store(&writer.sleeping, 0);
+}
+
+static void obey(void)
+{
+	if (atomic_load(&writer.command) != COMMAND_FINISH)
+		return;
+	finish();
+	atomic_store(&writer.command, COMMAND_FINISHED);
+	raw_futex_wake(&writer.command);
+	while (atomic_load(&writer.command) == COMMAND_FINISHED)
+		raw_futex_wait(&writer.command, COMMAND_FINISHED, FINISH_WAIT_NS);
+}
+
+static void open_files(void)
+{
+	char rings[TRACEFILE_PATH_BYTES];
+	tracefile_rings_path(rings);
+	tracefile_open();
+	writer.rings_fd = raw_open(rings, O_RDWR, 0);
+	snapshot_start();
+}
+
+static void close_files(void)
+{
+	tracefile_close();
+	raw_close(writer.rings_fd);
+	writer.rings_fd = -1;
+	snapshot_close();
+}
+
+/* The path must be good for as long as the guest lives, whatever it does to its working directory or root. */
+static void set_up_thread(void)
+{
+	uint64_t signals;
+	raw_block_signals(&signals);
+	thread_self = &writer.self;
+	raw2(SYS_prctl, PR_SET_NAME, (long)"mtrace-writer");
+	bool own_table = raw1(SYS_unshare, CLONE_FILES) == 0;
+	raw1(SYS_unshare, CLONE_FS);
+	open_files();
+	if (own_table)
+		close_inherited();
+	atomic_store(&writer.ready, 1);
+	raw_futex_wake(&writer.ready);
+}
+
+static void *writer_main(void *argument)
+{
+	(void)argument;
+	set_up_thread();
+	for (;;) {
+		drain();
+		rings_provide(writer.rings_fd);
+		uint64_t now_ns = clock_monotonic_ns();
+		if (now_ns >= writer.next_tick_ns)
+			tick(now_ns);
+		obey();
+		sleep_until(writer.next_tick_ns);
+	}
+	return NULL;
+}
+
+static bool prepare(void)
+{
+	if (!writer.buffer)
+		writer.buffer = raw_reserve(BUFFER_BYTES);
+	writer.used = writer.pending_count = 0;
+	writer.next_tick_ns = writer.next_snapshot_ns = clock_monotonic_ns();
+	writer.watermark = writer.request_time = 0;
+	writer.modules_written = 0;
+	writer.rings_fd = -1;
+	return writer.buffer != NULL;
+}
+
+static bool create_thread(void)
+{
+	pthread_t thread;
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	int result = real.pthread_create(&thread, &attributes, writer_main, NULL);
+	if (result == EINVAL) { /* thread-local storage of the guest is larger than that stack */
+		pthread_attr_destroy(&attributes);
+		pthread_attr_init(&attributes);
+		pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+		result = real.pthread_create(&thread, &attributes, writer_main, NULL);
+	}
+	pthread_attr_destroy(&attributes);
+	return result == 0;
+}
+
+bool writer_start(void)
+{
+	uint64_t signals;
+	if (!prepare())
+		return false;
+	raw_block_signals(&signals);
+	writer.has_thread = create_thread();
+	raw_restore_signals(&signals);
+	if (writer.has_thread && !atomic_load(&writer.ready))
+		raw_futex_wait(&writer.ready, 0, START_WAIT_NS);
+	return writer.has_thread;
+}
+
+void writer_wake(void)
+{
+	if (atomic_load(&writer.sleeping) && atomic_exchange(&writer.sleeping, 0))
+		raw_futex_wake(&writer.sleeping);
+}
+
+/* ---- called by the guest's threads --------------------------------------------------------------------------------- */
+
+static void finish_here(void)
+{
+	if (!writer.buffer && !prepare())
+		return;
+	open_files();
+	finish();
+	close_files();
+	atomic_store(&writer.command, COMMAND_FINISHED);
+}
+
+bool writer_finish(enum end_reason reason, int status)
+{
+	writer.reason = reason;
+	writer.status = status;
+	if (!writer.has_thread) {
+		finish_here();
+		return true;
+	}
+	atomic_store(&writer.command, COMMAND_FINISH);
+	writer_wake();
+	uint64_t deadline_ns = clock_monotonic_ns() + FINISH_WAIT_NS;
+	while (atomic_load(&writer.command) == COMMAND_FINISH) {
+		uint64_t now_ns = clock_monotonic_ns();
+		if (now_ns >= deadline_ns)
+			return false;
+		raw_futex_wait(&writer.command, COMMAND_FINISH, deadline_ns - now_ns);
+	}
+	return true;
+}
+
+void writer_resume(void)
+{
+	atomic_store(&writer.command, COMMAND_RESUME);
+	raw_futex_wake(&writer.command);
+}
+
+void writer_forget(void)
+{
+	uint8_t *buffer = writer.buffer;
+	memset(&writer, 0, sizeof writer);
+	writer.buffer = buffer;
+}

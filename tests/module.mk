@@ -1,0 +1,36 @@
+# Unit tests: tests/unit/test_X.c is one Criterion program over the modules of the analyzer, trace/ and bench/.
+unit_sources  := $(wildcard tests/unit/test_*.c)
+unit_programs := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_sources))
+unit_support  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/support_*.c))
+
+$(BUILD)/libmodules.a: $(filter-out $(BUILD)/analyzer/main.o,$(analyzer_objects)) $(filter-out $(BUILD)/bench/engine_%.o,$(bench_objects))
+	rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(unit_support) $(BUILD)/libmodules.a $(UNIT_SHIM_OBJECTS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcriterion $(ANALYZER_LIBS)
+
+# Host tests: guests that run with and without the shim. lib*.c become shared objects, *.cc C++ programs.
+host_guests := $(patsubst tests/host/%.c,$(BUILD)/host/%,$(filter-out tests/host/lib%.c,$(wildcard tests/host/*.c))) \
+	$(patsubst tests/host/%.cc,$(BUILD)/host/%,$(filter-out tests/host/lib%.cc,$(wildcard tests/host/*.cc)))
+host_libs   := $(patsubst tests/host/%.c,$(BUILD)/host/%.so,$(wildcard tests/host/lib*.c)) \
+	$(patsubst tests/host/%.cc,$(BUILD)/host/%.so,$(wildcard tests/host/lib*.cc))
+include tests/host/module.mk
+
+$(BUILD)/host/%: tests/host/%.c
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) -pthread -o $@ $< $(HOST_LIBS_$*) -ldl
+$(BUILD)/host/%: tests/host/%.cc
+	@mkdir -p $(@D)
+	$(CXX) -I. -D_GNU_SOURCE -std=c++17 -O1 -g -fno-builtin -Wall -Wextra -pthread -o $@ $< $(HOST_LIBS_$*) -ldl
+$(BUILD)/host/lib%.so: tests/host/lib%.c
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) -fPIC -shared -pthread -o $@ $<
+$(BUILD)/host/lib%.so: tests/host/lib%.cc
+	@mkdir -p $(@D)
+	$(CXX) -I. -D_GNU_SOURCE -std=c++17 -O1 -g -fno-builtin -Wall -Wextra -fPIC -shared -pthread -o $@ $<
+
+.PHONY: tests unit host
+tests: unit host ## build all test programs
+unit: $(unit_programs)
+host: $(host_libs) $(host_guests)
+include tests/fuzz/module.mk
