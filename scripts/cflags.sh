@@ -3,7 +3,7 @@
 #
 # Prints, for each C source of the repository that the build compiles, its path, a tab and the flags that matter to a
 # compiler's front end, as a shell would read them. Asked of make itself (a dry run), so that no second list of flags
-# exists.
+# exists. What only steers the making of code (most of -f and -m) is left out: not every compiler knows it.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
@@ -15,6 +15,7 @@ make --no-print-directory -nBk all tests 2>/dev/null | awk '
 			if ($i == "-c" || $i == "-MMD" || $i == "-MP" || $i == "-shared" || $i == "-rdynamic") { began = 1; continue }
 			if ($i == "-o" || $i == "-MF" || $i == "-MT") { i++; continue }
 			if ($i ~ /^-[lL]|^-Wl,/) continue
+			if ($i ~ /^-[fm]/ && $i !~ /^-f(PIC|visibility|no-builtin)/) continue
 			if (began && $i ~ /^(trace|shim|analyzer|bench|tests)\/.*\.c$/) { source = $i; continue }
 			if ($i ~ /^-/) began = 1
 			if (began && $i !~ /\.(o|a|so)$/) flags = flags " " $i

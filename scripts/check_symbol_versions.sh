@@ -34,7 +34,11 @@ needed_versions() {
 	local version
 	while read -r version; do
 		case $version in
-		GLIBC_[0-9]*) newer_than "${version#GLIBC_}" "$newest" && complain "needs $version: $(symbols_of "$version")" ;;
+		GLIBC_[0-9]*)
+			if newer_than "${version#GLIBC_}" "$newest"; then
+				complain "needs $version: $(symbols_of "$version")"
+			fi
+			;;
 		*) complain "needs version $version" ;;
 		esac
 	done < <(readelf -VW "$library" | awk '/^Version needs/ { on = 1 } on && /Name: / { sub(/.*Name: /, ""); print $1 }' | sort -u)

@@ -39,7 +39,7 @@ each_source() {
 # Names the files; `clang-format -i FILE` is the way out, so no need to see each place.
 check_format() {
 	local wrong
-	wrong=$(sources | xargs -P "$jobs" -n 8 clang-format --dry-run 2>&1 |
+	wrong=$(sources | xargs clang-format --dry-run 2>&1 |
 		sed -n 's/:[0-9]*:[0-9]*: .*clang-formatted.*//p' | sort -u)
 	[ -n "$wrong" ] || return 0
 	say "not formatted (clang-format -i FILE):" "$wrong"
@@ -49,7 +49,7 @@ check_includes() { scripts/check_includes.sh; }
 check_exports() { scripts/check_exports.sh; }
 check_versions() { scripts/check_symbol_versions.sh; }
 check_shell() {
-	find scripts bench tests .ci -type f \( -name '*.sh' -o -path '.ci/run' \) -print0 | sort -z | xargs -0 shellcheck -x
+	find scripts bench tests .ci -type f \( -name '*.sh' -o -path '.ci/run' \) -print0 | sort -z | xargs -0 shellcheck -x -S warning
 }
 
 # gcc finds part of what it finds only while it optimizes; a compiled file is thrown away.
