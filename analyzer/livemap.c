@@ -2,34 +2,11 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/array.h"
 #include "analyzer/blocktable.h"
 #include "analyzer/idmap.h"
-
-/* More than this cannot honestly wait within LIVEMAP_REORDER_NS; the oldest is then settled early. */
-#define PENDING_MAX 4096u
-
-/* A free that is owed, or one that came too early. */
-struct pending {
-	uint64_t address;
-	uint64_t size_bytes; /* owed only: of the old block */
-	uint64_t deadline;
-	uint32_t site;	 /* owed only: of the old block */
-	uint32_t thread; /* owed: that allocated the old block; early: that freed */
-	uint32_t owner;	 /* owed only: that allocated the new block */
-	bool owed;	 /* an allocation came over a live block; otherwise an unknown block was freed */
-};
-
-/* The second half of a realloc that has not ended yet. */
-struct deferred {
-	uint64_t end_time;
-	uint64_t address;
-	uint64_t size_bytes;
-	uint32_t stack_id;
-	uint32_t thread;
-};
+#include "analyzer/waiting.h"
 
 struct livemap {
 	uint64_t sample_bytes;
@@ -38,10 +15,8 @@ struct livemap {
 	struct live_site *sites;
 	size_t sites_count, sites_capacity;
 	struct idmap sites_by_stack;
-	struct pending *pending; /* by deadline */
-	size_t pending_count;
-	struct deferred *deferred; /* a heap, smallest end_time first */
-	size_t deferred_count, deferred_capacity;
+	struct pending_list pending;
+	struct deferred_heap deferred;
 	struct livemap_totals totals;
 };
 
@@ -154,73 +129,32 @@ static inline void account_death(struct livemap *map, const struct live_block *b
 	subtract_live(&map->totals.live_blocks, &map->totals.live_bytes, &weight);
 }
 
-/* ---- what waits for its other half
- * ---------------------------------------------------------------------------- */
-
-static void pending_remove(struct livemap *map, size_t at)
-{
-	map->pending_count--;
-	memmove(&map->pending[at], &map->pending[at + 1], (map->pending_count - at) * sizeof *map->pending);
-}
-
-static void pending_settle_first(struct livemap *map)
-{
-	if (map->pending[0].owed)
-		map->totals.lost_frees++;
-	else
-		map->totals.unknown_frees++;
-	pending_remove(map, 0);
-}
-
-static void pending_add(struct livemap *map, const struct pending *pending)
-{
-	if (map->pending_count == PENDING_MAX)
-		pending_settle_first(map);
-	size_t at = map->pending_count++;
-	for (; at && map->pending[at - 1].deadline > pending->deadline; at--)
-		map->pending[at] = map->pending[at - 1];
-	map->pending[at] = *pending;
-}
-
-/* The pending entry of an address that an event of `thread` can complete, or NULL. */
-static struct pending *pending_find(struct livemap *map, uint64_t address, bool owed, uint32_t thread)
-{
-	for (size_t i = 0; i < map->pending_count; i++) {
-		struct pending *pending = &map->pending[i];
-		if (pending->address == address && pending->owed == owed &&
-		    thread != (owed ? pending->owner : pending->thread))
-			return pending;
-	}
-	return NULL;
-}
-
 /* ---- the two halves of every event
  * ---------------------------------------------------------------------------- */
 
 /* An allocation over a live block: that one has ended, and its free is owed. */
-static void bury(struct livemap *map, const struct live_block *old, uint64_t time, uint32_t owner)
+static bool bury(struct livemap *map, const struct live_block *old, uint64_t time, uint32_t owner)
 {
 	account_death(map, old);
-	pending_add(map, &(struct pending){
-				 .address = old->address,
-				 .size_bytes = old->size_bytes,
-				 .deadline = time + map->reorder_units,
-				 .site = old->site,
-				 .thread = old->thread,
-				 .owner = owner,
-				 .owed = true,
-			 });
+	return pending_add(&map->pending, &(struct pending){
+						  .address = old->address,
+						  .size_bytes = old->size_bytes,
+						  .deadline = time + map->reorder_units,
+						  .site = old->site,
+						  .thread = old->thread,
+						  .owner = owner,
+						  .owed = true,
+					  });
 }
 
 /* The free of a block that is born now came before it: it never lived, and what lives at its address goes on.
  */
 static bool died_before(struct livemap *map, uint64_t address, uint32_t thread)
 {
-	struct pending *early = map->pending_count ? pending_find(map, address, false, thread) : NULL;
-	if (!early)
+	struct pending early;
+	if (!map->pending.count || !pending_take(&map->pending, address, false, thread, &early))
 		return false;
 	map->totals.reordered++;
-	pending_remove(map, (size_t)(early - map->pending));
 	return true;
 }
 
@@ -229,13 +163,11 @@ static bool put_live(struct livemap *map, const struct live_block *block, const 
 	struct live_block *place = block_table_place(&map->blocks, block->address);
 	if (!place)
 		return false;
-	if (place->address)
-		bury(map, place, block->time, block->thread);
-	else
-		map->blocks.count++;
+	bool good = !place->address || bury(map, place, block->time, block->thread);
+	map->blocks.count += place->address == 0;
 	*place = *block;
 	account_birth(map, &map->sites[block->site], block->time, weight);
-	return true;
+	return good;
 }
 
 static bool birth(struct livemap *map, uint64_t time, uint64_t address, uint64_t size_bytes,
@@ -259,28 +191,25 @@ static bool birth(struct livemap *map, uint64_t time, uint64_t address, uint64_t
 /* The free that an earlier allocation over a live block was owed. */
 static bool pays_debt(struct livemap *map, uint64_t address, uint32_t thread)
 {
-	struct pending *owed = map->pending_count ? pending_find(map, address, true, thread) : NULL;
-	if (!owed)
+	struct pending owed;
+	if (!map->pending.count || !pending_take(&map->pending, address, true, thread, &owed))
 		return false;
-	struct weight weight = weigh(map, owed->size_bytes);
-	if (owed->thread != thread)
-		account_remote(map, &map->sites[owed->site], &weight);
+	struct weight weight = weigh(map, owed.size_bytes);
+	if (owed.thread != thread)
+		account_remote(map, &map->sites[owed.site], &weight);
 	map->totals.reordered++;
-	pending_remove(map, (size_t)(owed - map->pending));
 	return true;
 }
 
-static void death(struct livemap *map, uint64_t time, uint64_t address, uint32_t thread)
+static bool death(struct livemap *map, uint64_t time, uint64_t address, uint32_t thread)
 {
 	if (pays_debt(map, address, thread))
-		return;
+		return true;
 	struct live_block *block = block_table_find(&map->blocks, address);
-	if (!block) {
-		pending_add(map, &(struct pending){.address = address,
-						   .deadline = time + map->reorder_units,
-						   .thread = thread});
-		return;
-	}
+	if (!block)
+		return pending_add(&map->pending, &(struct pending){.address = address,
+								    .deadline = time + map->reorder_units,
+								    .thread = thread});
 	if (block->thread != thread) {
 		struct weight weight = weigh(map, block->size_bytes);
 		account_remote(map, &map->sites[block->site], &weight);
@@ -288,42 +217,15 @@ static void death(struct livemap *map, uint64_t time, uint64_t address, uint32_t
 	account_death(map, block);
 	block_table_remove(&map->blocks, block);
 	map->blocks.count--;
+	return true;
 }
 
 /* ---- reallocs
  * ------------------------------------------------------------------------------------------------- */
 
-static bool deferred_push(struct livemap *map, const struct deferred *deferred)
-{
-	if (!array_reserve(&map->deferred, &map->deferred_capacity, map->deferred_count + 1,
-			   sizeof *map->deferred))
-		return false;
-	size_t at = map->deferred_count++;
-	for (; at && map->deferred[(at - 1) / 2].end_time > deferred->end_time; at = (at - 1) / 2)
-		map->deferred[at] = map->deferred[(at - 1) / 2];
-	map->deferred[at] = *deferred;
-	return true;
-}
-
-static void deferred_pop(struct livemap *map)
-{
-	struct deferred *heap = map->deferred;
-	struct deferred moving = heap[--map->deferred_count];
-	size_t at = 0;
-	for (size_t child; (child = 2 * at + 1) < map->deferred_count; at = child) {
-		if (child + 1 < map->deferred_count && heap[child + 1].end_time < heap[child].end_time)
-			child++;
-		if (heap[child].end_time >= moving.end_time)
-			break;
-		heap[at] = heap[child];
-	}
-	heap[at] = moving;
-}
-
 static bool deferred_apply_first(struct livemap *map)
 {
-	struct deferred first = map->deferred[0];
-	deferred_pop(map);
+	struct deferred first = deferred_pop(&map->deferred);
 	return birth(map, first.end_time, first.address, first.size_bytes, first.stack_id, first.thread,
 		     true);
 }
@@ -331,15 +233,17 @@ static bool deferred_apply_first(struct livemap *map)
 static bool apply_realloc(struct livemap *map, const struct trace_event *event)
 {
 	bool sampling = map->sample_bytes != 0;
-	if (event->old_address && (!sampling || event->sampled_old))
-		death(map, event->time, event->old_address, event->thread);
+	if (event->old_address && (!sampling || event->sampled_old) &&
+	    !death(map, event->time, event->old_address, event->thread))
+		return false;
 	if (!event->address || (sampling && !event->sampled_new))
 		return true;
 	if (event->end_time <= event->time)
 		return birth(map, event->time, event->address, event->size_bytes, event->stack_id,
 			     event->thread, true);
-	return deferred_push(map, &(struct deferred){event->end_time, event->address, event->size_bytes,
-						     event->stack_id, event->thread});
+	return deferred_push(&map->deferred,
+			     &(struct deferred){event->end_time, event->address, event->size_bytes,
+						event->stack_id, event->thread});
 }
 
 /* ---- public
@@ -352,8 +256,7 @@ struct livemap *livemap_create(uint64_t sample_bytes, uint64_t reorder_units)
 		return NULL;
 	map->sample_bytes = sample_bytes;
 	map->reorder_units = reorder_units;
-	map->pending = malloc(PENDING_MAX * sizeof *map->pending);
-	if (!map->pending || !block_table_create(&map->blocks)) {
+	if (!block_table_create(&map->blocks)) {
 		livemap_free(map);
 		return NULL;
 	}
@@ -366,26 +269,26 @@ void livemap_free(struct livemap *map)
 		return;
 	block_table_free(&map->blocks);
 	free(map->sites);
-	free(map->pending);
-	free(map->deferred);
+	free(map->pending.items);
+	free(map->deferred.items);
 	idmap_clear(&map->sites_by_stack);
 	free(map);
 }
 
 bool livemap_apply(struct livemap *map, const struct trace_event *event)
 {
-	while (map->deferred_count && map->deferred[0].end_time <= event->time)
+	while (map->deferred.count && map->deferred.items[0].end_time <= event->time)
 		if (!deferred_apply_first(map))
 			return false;
-	while (map->pending_count && map->pending[0].deadline < event->time)
-		pending_settle_first(map);
+	if (map->pending.count)
+		pending_settle(&map->pending, event->time);
 	if (event->kind == EVENT_REALLOC)
 		return apply_realloc(map, event);
 	if (!event->address)
 		return true;
 	if (event_is_free(event->kind))
-		death(map, event->time, event->address, event->thread);
-	else if (event_is_allocation(event->kind))
+		return death(map, event->time, event->address, event->thread);
+	if (event_is_allocation(event->kind))
 		return birth(map, event->time, event->address, event->size_bytes, event->stack_id,
 			     event->thread, false);
 	return true;
@@ -402,17 +305,18 @@ void livemap_prefetch(void *context, const struct trace_event *event)
 
 bool livemap_finish(struct livemap *map)
 {
-	while (map->deferred_count)
+	while (map->deferred.count)
 		if (!deferred_apply_first(map))
 			return false;
-	while (map->pending_count)
-		pending_settle_first(map);
+	pending_settle(&map->pending, UINT64_MAX);
 	return true;
 }
 
 const struct livemap_totals *livemap_totals(const struct livemap *map)
 {
 	struct livemap_totals *totals = (struct livemap_totals *)&map->totals;
+	totals->lost_frees = map->pending.lost;
+	totals->unknown_frees = map->pending.unknown;
 	totals->memory_bytes = block_table_bytes(&map->blocks) + map->sites_capacity * sizeof *map->sites;
 	return totals;
 }

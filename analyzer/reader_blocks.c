@@ -235,16 +235,28 @@ static void drop_repeated(struct trace *trace)
 	trace->blocks_count = kept;
 }
 
+/* Room for the search window, and where the scan checks payloads for the largest of these; no more than there
+ * is. */
+static size_t scratch_bytes(const struct trace *trace)
+{
+	size_t wanted =
+		trace->info.flight_recorder ? ZSTD_COMPRESSBOUND(BLOCK_RAW_BYTES_MAX) : SEARCH_WINDOW_BYTES;
+	uint64_t end = blocks_end(trace), start = trace->header.region_start;
+	uint64_t region = end > start ? end - start : 0;
+	return region < wanted ? (size_t)region : wanted;
+}
+
 bool blocks_scan(struct trace *trace, struct error *error)
 {
-	uint8_t *scratch = malloc(ZSTD_COMPRESSBOUND(BLOCK_RAW_BYTES_MAX));
+	uint8_t *scratch = malloc(scratch_bytes(trace) + 1);
 	bool good = scratch && scan_region(trace, scratch, error);
 	free(scratch);
 	if (!good)
 		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
 	if (trace->info.flight_recorder && trace->blocks_count)
 		drop_survivors(trace);
-	qsort(trace->blocks, trace->blocks_count, sizeof *trace->blocks, by_sequence);
+	if (trace->blocks_count)
+		qsort(trace->blocks, trace->blocks_count, sizeof *trace->blocks, by_sequence);
 	drop_repeated(trace);
 	trace->info.blocks = trace->blocks_count;
 	trace->wrapped = trace->info.flight_recorder && trace->blocks_count && trace->blocks[0].sequence > 1;

@@ -239,7 +239,7 @@ bool trace_stack(const struct trace *trace, uint32_t stack_id, struct trace_stac
 	if (index == IDMAP_NONE)
 		return false;
 	const struct stack_entry *entry = &trace->stacks[index];
-	*stack = (struct trace_stack){trace->stack_frames + entry->first, entry->depth};
+	*stack = (struct trace_stack){entry->depth ? trace->stack_frames + entry->first : NULL, entry->depth};
 	return true;
 }
 
