@@ -16,8 +16,7 @@ struct export_options {
 	struct symbol_options symbols;
 };
 
-/* ---- events
- * --------------------------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------------------------- */
 
 static bool write_events(const struct export_options *options, struct trace *trace, FILE *file,
 			 struct error *error)
@@ -44,8 +43,7 @@ static bool write_events(const struct export_options *options, struct trace *tra
 	return error->code == ERROR_NONE;
 }
 
-/* ---- stacks
- * --------------------------------------------------------------------------------------------------- */
+/* ---- stacks -------------------------------------------------------------------------------------------- */
 
 static void print_unmatched(const struct symbols *symbols)
 {
@@ -73,8 +71,7 @@ static bool write_folded(const struct export_options *options, struct trace *tra
 	return good;
 }
 
-/* ---- the command
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the command --------------------------------------------------------------------------------------- */
 
 static int run(const struct export_options *options, const char *path)
 {

@@ -15,8 +15,7 @@
 #define PROGRESS_PERIOD_NS 200000000u
 #define HELP_COLUMN	   28
 
-/* ---- help
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- help ---------------------------------------------------------------------------------------------- */
 
 static void print_option(FILE *file, const struct command_option *option)
 {
@@ -47,8 +46,7 @@ static int wrong_usage(const struct command_usage *usage, int *status)
 	return -1;
 }
 
-/* ---- options
- * -------------------------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------------------------- */
 
 static bool list_append(struct string_list *list, const char *item)
 {
@@ -183,8 +181,7 @@ int command_parse(const struct command_usage *usage, int argc, char **argv, int 
 	return check_operands(usage, argc, status);
 }
 
-/* ---- output
- * --------------------------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------------- */
 
 static bool is_stdout(const char *path)
 {
@@ -229,8 +226,7 @@ void print_safe(FILE *file, const char *text)
 	}
 }
 
-/* ---- progress
- * ------------------------------------------------------------------------------------------------- */
+/* ---- progress ------------------------------------------------------------------------------------------ */
 
 static uint64_t now_ns(void)
 {
@@ -267,8 +263,7 @@ void progress_end(struct progress *progress)
 	progress->drawn = false;
 }
 
-/* ---- the end of a command
- * ------------------------------------------------------------------------------------- */
+/* ---- the end of a command ------------------------------------------------------------------------------ */
 
 int command_finish(const struct trace *trace)
 {

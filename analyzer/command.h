@@ -21,8 +21,7 @@ int cmd_report(int argc, char **argv);
 int cmd_sites(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 
-/* ---- options
- * ------------------------------------------------------------------------------------------------ */
+/* ---- options ------------------------------------------------------------------------------------------- */
 
 /* Arguments of an option that may be given several times, in order; they point into argv. Zero-initialize. */
 struct string_list {
@@ -72,8 +71,7 @@ int command_parse(const struct command_usage *usage, int argc, char **argv, int 
 	{"debug-dir", 0, OPTION_STRING, &(where).debug_dir, "DIR", "look for separate debug files in DIR"}
 /* clang-format on */
 
-/* ---- output
- * ------------------------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------------- */
 
 /* Opens `path` for writing, stdout where it is NULL or "-". NULL on failure. */
 FILE *output_open(const char *path, struct error *error);

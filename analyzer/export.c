@@ -28,8 +28,7 @@ static bool has_args(const struct trace_event *event)
 	return event->kind >= EVENT_MMAP;
 }
 
-/* ---- csv
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- csv ----------------------------------------------------------------------------------------------- */
 
 void export_csv_head(FILE *file)
 {
@@ -104,8 +103,7 @@ void export_csv(FILE *file, const struct trace *trace, const struct trace_event 
 	fputs("\n", file);
 }
 
-/* ---- ndjson
- * --------------------------------------------------------------------------------------------------- */
+/* ---- ndjson -------------------------------------------------------------------------------------------- */
 
 static void json_field(FILE *file, bool present, const char *name, uint64_t value)
 {
@@ -136,8 +134,7 @@ void export_ndjson(FILE *file, const struct trace *trace, const struct trace_eve
 	fputs("}\n", file);
 }
 
-/* ---- folded
- * --------------------------------------------------------------------------------------------------- */
+/* ---- folded -------------------------------------------------------------------------------------------- */
 
 static double site_weight(const struct live_site *site, enum export_weight weight)
 {

@@ -1,10 +1,10 @@
 /*
  * Exports of a trace for other programs.
  *
- *   csv     a header line, then a line an event (quoting as in RFC 4180; fields that do not apply are empty; addresses in
- * hex) ndjson  an object an event, a line each (fields that do not apply are missing; addresses are integers)
- *   folded  a line a call site: frames from the outermost to the innermost, separated by ';', a space, the
- * weight (what flame graph programs read); needs the whole trace before the first line
+ *   csv     a header line, then a line an event (quoting as in RFC 4180; fields that do not apply are empty;
+ * addresses in hex) ndjson  an object an event, a line each (fields that do not apply are missing; addresses
+ * are integers) folded  a line a call site: frames from the outermost to the innermost, separated by ';', a
+ * space, the weight (what flame graph programs read); needs the whole trace before the first line
  */
 #ifndef MTRACE_EXPORT_H
 #define MTRACE_EXPORT_H

@@ -33,8 +33,7 @@ static const char *mode_name(enum trace_mode mode)
 	return mode == TRACE_MODE_FULL ? "full" : mode == TRACE_MODE_SAMPLE ? "sample" : NULL;
 }
 
-/* ---- parts
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- parts --------------------------------------------------------------------------------------------- */
 
 static void put_key_number(json_t *object, const struct trace *trace, const char *name, const char *key)
 {
@@ -218,8 +217,7 @@ static json_t *damage_json(const struct trace *trace)
 	return array;
 }
 
-/* ---- the object
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the object ---------------------------------------------------------------------------------------- */
 
 json_t *info_json(const struct trace *trace, const struct livemap_totals *live,
 		  const struct merge_stats *stream)

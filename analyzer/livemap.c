@@ -20,8 +20,7 @@ struct livemap {
 	struct livemap_totals totals;
 };
 
-/* ---- estimates
- * ------------------------------------------------------------------------------------------------ */
+/* ---- estimates ----------------------------------------------------------------------------------------- */
 
 double sample_probability(uint64_t size_bytes, uint64_t sample_bytes)
 {
@@ -83,8 +82,7 @@ static inline void subtract_live(struct estimate *blocks, struct estimate *bytes
 		*blocks = *bytes = (struct estimate){0};
 }
 
-/* ---- sites
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- sites --------------------------------------------------------------------------------------------- */
 
 static uint32_t site_of(struct livemap *map, uint32_t stack_id)
 {
@@ -129,8 +127,7 @@ static inline void account_death(struct livemap *map, const struct live_block *b
 	subtract_live(&map->totals.live_blocks, &map->totals.live_bytes, &weight);
 }
 
-/* ---- the two halves of every event
- * ---------------------------------------------------------------------------- */
+/* ---- the two halves of every event --------------------------------------------------------------------- */
 
 /* An allocation over a live block: that one has ended, and its free is owed. */
 static bool bury(struct livemap *map, const struct live_block *old, uint64_t time, uint32_t owner)
@@ -220,8 +217,7 @@ static bool death(struct livemap *map, uint64_t time, uint64_t address, uint32_t
 	return true;
 }
 
-/* ---- reallocs
- * ------------------------------------------------------------------------------------------------- */
+/* ---- reallocs ------------------------------------------------------------------------------------------ */
 
 static bool deferred_apply_first(struct livemap *map)
 {
@@ -246,8 +242,7 @@ static bool apply_realloc(struct livemap *map, const struct trace_event *event)
 						event->stack_id, event->thread});
 }
 
-/* ---- public
- * --------------------------------------------------------------------------------------------------- */
+/* ---- public -------------------------------------------------------------------------------------------- */
 
 struct livemap *livemap_create(uint64_t sample_bytes, uint64_t reorder_units)
 {

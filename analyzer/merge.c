@@ -6,8 +6,7 @@
 #include "analyzer/array.h"
 #include "analyzer/merge_internal.h"
 
-/* ---- the heap of threads, smallest next event first
- * ---------------------------------------------------------- */
+/* ---- the heap of threads, smallest next event first ---------------------------------------------------- */
 
 static inline bool earlier(const struct heap_entry *a, const struct heap_entry *b)
 {
@@ -52,8 +51,7 @@ static void heap_pop(struct merge *merge)
 		sift_down(merge, 0);
 }
 
-/* ---- cursors: where reading a thread's pieces stands
- * ----------------------------------------------------------- */
+/* ---- cursors: where reading a thread's pieces stands --------------------------------------------------- */
 
 static bool cursor_begin(struct merge *merge, struct merge_thread *thread)
 {
@@ -171,8 +169,7 @@ static void consume(struct merge *merge)
 	}
 }
 
-/* ---- snapshots wait for the events before them
- * ---------------------------------------------------------------- */
+/* ---- snapshots wait for the events before them --------------------------------------------------------- */
 
 static bool snapshot_ready(const struct merge *merge)
 {
@@ -189,8 +186,7 @@ static void snapshot_take(struct merge *merge, struct merge_item *item)
 	item->snapshot = &merge->handed_snapshot;
 }
 
-/* ---- the stream
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the stream ---------------------------------------------------------------------------------------- */
 
 static void count_event(struct merge *merge, const struct merge_thread *thread,
 			const struct trace_event *event)

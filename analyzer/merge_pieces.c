@@ -6,8 +6,7 @@
 
 #define SPARE_BUFFER_BYTES_MAX (1u << 20) /* larger ones are not kept */
 
-/* ---- buffers and pieces
- * --------------------------------------------------------------------------------------- */
+/* ---- buffers and pieces -------------------------------------------------------------------------------- */
 
 static struct piece_buffer *buffer_get(struct merge *merge)
 {
@@ -84,8 +83,7 @@ void pieces_free(struct merge *merge)
 	free(merge->stored);
 }
 
-/* ---- threads
- * -------------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------------------------- */
 
 static struct merge_thread *thread_get(struct merge *merge, uint32_t number, uint32_t *index)
 {
@@ -169,8 +167,7 @@ static int64_t piece_add(struct merge *merge, struct piece_buffer *buffer, const
 	return whole;
 }
 
-/* ---- blocks
- * --------------------------------------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------------------------------------- */
 
 static bool add_events(struct merge *merge, struct piece_buffer *buffer, size_t bytes)
 {
@@ -261,8 +258,7 @@ static bool read_block(struct merge *merge, struct block_entry *entry, struct er
 	return good || error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
 }
 
-/* ---- the rings file
- * ------------------------------------------------------------------------------------------- */
+/* ---- the rings file ------------------------------------------------------------------------------------ */
 
 static bool read_chunk(struct merge *merge, const struct ring_chunk *chunk, struct error *error)
 {
@@ -282,8 +278,7 @@ static bool read_chunk(struct merge *merge, const struct ring_chunk *chunk, stru
 	return good || error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
 }
 
-/* ---- reading on
- * ----------------------------------------------------------------------------------------------- */
+/* ---- reading on ---------------------------------------------------------------------------------------- */
 
 static bool wanted(uint16_t type)
 {

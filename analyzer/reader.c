@@ -13,8 +13,7 @@
 
 #include "analyzer/reader_internal.h"
 
-/* ---- the header page
- * ---------------------------------------------------------------------------------------- */
+/* ---- the header page ----------------------------------------------------------------------------------- */
 
 static bool open_file(struct trace *trace, struct error *error)
 {
@@ -63,8 +62,7 @@ static bool read_header(struct trace *trace, struct error *error)
 	return true;
 }
 
-/* ---- definitions
- * -------------------------------------------------------------------------------------------- */
+/* ---- definitions --------------------------------------------------------------------------------------- */
 
 static bool add_mark(struct trace *trace, const struct clock_mark *mark)
 {
@@ -153,8 +151,7 @@ static bool read_definitions(struct trace *trace, struct error *error)
 	       error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
 }
 
-/* ---- the process block
- * -------------------------------------------------------------------------------------- */
+/* ---- the process block --------------------------------------------------------------------------------- */
 
 static bool read_process(struct trace *trace, struct error *error)
 {
@@ -203,8 +200,7 @@ static bool interpret_clock(struct trace *trace)
 	return clock_add(trace, trace->start_time, realtime_ns, monotonic_ns);
 }
 
-/* ---- open and close
- * ----------------------------------------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------------------------------------ */
 
 static void sum_lost(struct trace *trace)
 {

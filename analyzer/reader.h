@@ -123,8 +123,7 @@ uint64_t trace_damage_count(const struct trace *trace);
 /* Things worth a line that are no damage, e.g. a rings file that belongs to another trace. */
 const char *const *trace_notes(const struct trace *trace, size_t *count);
 
-/* ---- clock
- * -------------------------------------------------------------------------------------------------- */
+/* ---- clock --------------------------------------------------------------------------------------------- */
 
 /*
  * Wall clock (CLOCK_REALTIME, ns since 1970) at `time`: linear between the two clock marks around it, beyond

@@ -13,8 +13,7 @@
 
 #define SEARCH_WINDOW_BYTES (1u << 20)
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 int read_at(int fd, const char *path, void *data, size_t bytes, uint64_t offset, struct error *error)
 {
@@ -66,8 +65,7 @@ static bool header_good(const struct trace *trace, const struct block_header *he
 		(header->encoding == BLOCK_PLAIN && header->stored_bytes == header->raw_bytes));
 }
 
-/* ---- the scan
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the scan ------------------------------------------------------------------------------------------ */
 
 static struct block_entry entry_of(uint64_t offset, const struct block_header *header)
 {
@@ -263,8 +261,7 @@ bool blocks_scan(struct trace *trace, struct error *error)
 	return true;
 }
 
-/* ---- what is missing
- * ---------------------------------------------------------------------------------------- */
+/* ---- what is missing ----------------------------------------------------------------------------------- */
 
 static uint64_t hole_bytes_at(const struct trace *trace, uint64_t offset)
 {
@@ -315,8 +312,7 @@ void blocks_judge(struct trace *trace)
 	judge_tail(trace, offset);
 }
 
-/* ---- payloads
- * ----------------------------------------------------------------------------------------------- */
+/* ---- payloads ------------------------------------------------------------------------------------------ */
 
 static enum block_status skip_block(struct trace *trace, struct block_entry *entry, const char *why)
 {

@@ -4,8 +4,7 @@
 #include "analyzer/array.h"
 #include "analyzer/reader_internal.h"
 
-/* ---- modules
- * ------------------------------------------------------------------------------------------------ */
+/* ---- modules ------------------------------------------------------------------------------------------- */
 
 static int by_start(const void *a, const void *b)
 {
@@ -96,8 +95,7 @@ bool defs_modules(struct trace *trace, const uint8_t *payload, size_t bytes, uin
 	return true;
 }
 
-/* ---- threads
- * ------------------------------------------------------------------------------------------------ */
+/* ---- threads ------------------------------------------------------------------------------------------- */
 
 static void thread_complete(struct trace_thread *thread, const struct thread_record *record)
 {
@@ -160,8 +158,7 @@ bool defs_finish(struct trace *trace)
 	return true;
 }
 
-/* ---- stacks
- * ------------------------------------------------------------------------------------------------- */
+/* ---- stacks -------------------------------------------------------------------------------------------- */
 
 bool defs_stack(struct trace *trace, uint32_t stack_id, const uint64_t *frames, unsigned depth)
 {
@@ -212,8 +209,7 @@ void defs_free(struct trace *trace)
 	idmap_clear(&trace->stacks_by_id);
 }
 
-/* ---- accessors
- * ---------------------------------------------------------------------------------------------- */
+/* ---- accessors ----------------------------------------------------------------------------------------- */
 
 const struct trace_module *trace_modules(const struct trace *trace, size_t *count)
 {

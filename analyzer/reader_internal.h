@@ -107,8 +107,7 @@ struct trace {
 	size_t notes_count, notes_capacity;
 };
 
-/* ---- reader_blocks.c
- * ---------------------------------------------------------------------------------------- */
+/* ---- reader_blocks.c ----------------------------------------------------------------------------------- */
 
 /* A payload in memory, with DECODE_SLACK_BYTES behind it. Reused: zero-initialize, free `data` at the end. */
 struct block_buffer {
@@ -141,22 +140,19 @@ enum block_status block_load(struct trace *trace, struct block_entry *entry, str
 /* Reads exactly `bytes` at `offset`. 1: done; 0: the file ends before; -1: read error, `error` is set. */
 int read_at(int fd, const char *path, void *data, size_t bytes, uint64_t offset, struct error *error);
 
-/* ---- reader.c
- * ----------------------------------------------------------------------------------------------- */
+/* ---- reader.c ------------------------------------------------------------------------------------------ */
 
 /* A snapshot's payload; what a shorter one lacks is SNAPSHOT_UNKNOWN (counters: 0). False: shorter than its
  * mark. */
 bool snapshot_parse(struct snapshot *snapshot, const uint8_t *payload, size_t bytes);
 
-/* ---- reader_process.c
- * --------------------------------------------------------------------------------------- */
+/* ---- reader_process.c ---------------------------------------------------------------------------------- */
 
 /* Parses `key=value` lines. False when out of memory. */
 bool process_parse(struct trace *trace, const char *text, size_t bytes);
 void process_free(struct trace *trace);
 
-/* ---- reader_defs.c
- * ------------------------------------------------------------------------------------------ */
+/* ---- reader_defs.c ------------------------------------------------------------------------------------- */
 
 /* Payloads of BLOCK_MODULES, BLOCK_THREADS, BLOCK_STACKS. False when out of memory; bad bytes become damage.
  */
@@ -172,15 +168,13 @@ bool defs_stack(struct trace *trace, uint32_t stack_id, const uint64_t *frames, 
 bool defs_finish(struct trace *trace);
 void defs_free(struct trace *trace);
 
-/* ---- reader_clock.c
- * ----------------------------------------------------------------------------------------- */
+/* ---- reader_clock.c ------------------------------------------------------------------------------------ */
 
 /* Marks in any order; nonsense is passed over. False when out of memory. */
 bool clock_add(struct trace *trace, uint64_t time, uint64_t realtime_ns, uint64_t monotonic_ns);
 void clock_finish(struct trace *trace);
 
-/* ---- reader_rings.c
- * ----------------------------------------------------------------------------------------- */
+/* ---- reader_rings.c ------------------------------------------------------------------------------------ */
 
 /* Looks for the rings file of an incomplete trace: adds its counters, threads and chunks. */
 bool rings_open(struct trace *trace, struct error *error);
@@ -189,8 +183,7 @@ bool rings_open(struct trace *trace, struct error *error);
 enum block_status rings_load(struct trace *trace, const struct ring_chunk *chunk, struct block_buffer *buffer,
 			     size_t *bytes, struct error *error);
 
-/* ---- reader_damage.c
- * ---------------------------------------------------------------------------------------- */
+/* ---- reader_damage.c ----------------------------------------------------------------------------------- */
 
 /* Adds damage unless the same place of the same file is listed. `file` must live as long as the trace. */
 void damage_add(struct trace *trace, const char *file, uint64_t offset_bytes, uint64_t bytes,

@@ -12,8 +12,7 @@
 #include "analyzer/array.h"
 #include "analyzer/reader_internal.h"
 
-/* ---- header
- * ------------------------------------------------------------------------------------------------- */
+/* ---- header -------------------------------------------------------------------------------------------- */
 
 static bool rings_bad(struct trace *trace, uint64_t offset, const char *text)
 {
@@ -38,8 +37,7 @@ static bool header_usable(struct trace *trace, const struct rings_header *header
 	return true;
 }
 
-/* ---- slots
- * -------------------------------------------------------------------------------------------------- */
+/* ---- slots --------------------------------------------------------------------------------------------- */
 
 static void add_counters(struct trace *trace, const _Atomic uint64_t counters[COUNTER_COUNT])
 {
@@ -74,8 +72,7 @@ static bool add_slots(struct trace *trace, const uint8_t *extent)
 	return true;
 }
 
-/* ---- chunks
- * ------------------------------------------------------------------------------------------------- */
+/* ---- chunks -------------------------------------------------------------------------------------------- */
 
 static bool add_chunk(struct trace *trace, uint64_t offset, const uint8_t *bytes, uint32_t size_bytes)
 {
@@ -142,8 +139,7 @@ static int by_thread_sequence(const void *a, const void *b)
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-/* ---- the file
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------------------ */
 
 static bool rings_read(struct trace *trace, struct error *error)
 {

@@ -7,8 +7,7 @@
 #include "analyzer/command.h"
 #include "analyzer/format.h"
 
-/* ---- order
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- order --------------------------------------------------------------------------------------------- */
 
 bool site_order_parse(const char *name, enum site_order *order)
 {
@@ -66,8 +65,7 @@ const struct live_site **sites_sorted(const struct livemap *live, enum site_orde
 	return sorted;
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 /* The site's stack; empty where none was recorded or its definition is lost. False when out of memory. */
 static bool site_names(const struct replay *replay, struct symbols *symbols, const struct live_site *site,
@@ -78,8 +76,7 @@ static bool site_names(const struct replay *replay, struct symbols *symbols, con
 	return !trace_stack(replay->trace, site->stack_id, &stack) || symbols_stack(symbols, &stack, names);
 }
 
-/* ---- JSON
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------------------- */
 
 void json_put_estimate(json_t *object, const char *name, const struct estimate *estimate, bool exact)
 {
@@ -138,8 +135,7 @@ json_t *sites_json(const struct replay *replay, struct symbols *symbols, enum si
 	return object;
 }
 
-/* ---- text
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 static void print_frame(FILE *file, const struct symbol_frame *frame)
 {

@@ -34,8 +34,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* ---- cache
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- cache --------------------------------------------------------------------------------------------- */
 
 static struct cached *cache_probe(struct cached *cache, unsigned bits, uint64_t address)
 {
@@ -72,8 +71,7 @@ static void cache_free(struct symbols *symbols)
 	free(symbols->cache);
 }
 
-/* ---- modules
- * -------------------------------------------------------------------------------------------------- */
+/* ---- modules ------------------------------------------------------------------------------------------- */
 
 /* Modules may have shared an address one after another: the one that stayed longest is taken. */
 static struct symbol_module *module_at(const struct symbols *symbols, uint64_t address)
@@ -116,8 +114,7 @@ bool symbols_is_shim(const struct symbols *symbols, uint64_t address)
 	return module && strncmp(base_name(module->traced->path), SHIM_NAME, strlen(SHIM_NAME)) == 0;
 }
 
-/* ---- addresses
- * ------------------------------------------------------------------------------------------------ */
+/* ---- addresses ----------------------------------------------------------------------------------------- */
 
 static char *nameless(const struct symbol_module *module, uint64_t address)
 {
@@ -172,8 +169,7 @@ size_t symbols_resolve(struct symbols *symbols, uint64_t return_address, const s
 	return cached->count;
 }
 
-/* ---- stacks
- * --------------------------------------------------------------------------------------------------- */
+/* ---- stacks -------------------------------------------------------------------------------------------- */
 
 bool symbols_stack(struct symbols *symbols, const struct trace_stack *stack, struct symbol_stack *names)
 {
@@ -202,8 +198,7 @@ void symbol_stack_free(struct symbol_stack *names)
 	*names = (struct symbol_stack){0};
 }
 
-/* ---- public
- * --------------------------------------------------------------------------------------------------- */
+/* ---- public -------------------------------------------------------------------------------------------- */
 
 static bool set_paths(struct symbol_paths *paths, const struct symbol_options *options)
 {

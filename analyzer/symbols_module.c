@@ -21,8 +21,7 @@ static char *readable_name(const char *name)
 	return demangled ? demangled : strdup(name);
 }
 
-/* ---- files
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 /* Traces name any path: pipes and devices are not for opening. -1 with errno. */
 static int open_regular(const char *path)
@@ -102,8 +101,7 @@ static int open_debug_file(struct symbol_module *module, const struct symbol_pat
 	return fd;
 }
 
-/* ---- libdw
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- libdw --------------------------------------------------------------------------------------------- */
 
 void symbol_module_open(struct symbol_module *module, const struct symbol_paths *paths)
 {
@@ -138,8 +136,7 @@ void symbol_module_close(struct symbol_module *module)
 	free(module->reason);
 }
 
-/* ---- lookup
- * --------------------------------------------------------------------------------------------------- */
+/* ---- lookup -------------------------------------------------------------------------------------------- */
 
 static bool is_function(Dwarf_Die *die)
 {

@@ -58,8 +58,7 @@ bool pending_take(struct pending_list *list, uint64_t address, bool owed, uint32
 	return false;
 }
 
-/* ---- reallocs that have not ended
- * -------------------------------------------------------------------------- */
+/* ---- reallocs that have not ended ---------------------------------------------------------------------- */
 
 bool deferred_push(struct deferred_heap *heap, const struct deferred *deferred)
 {

@@ -9,6 +9,14 @@ $(BUILD)/libmodules.a: $(filter-out $(BUILD)/analyzer/main.o,$(analyzer_objects)
 $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(unit_support) $(BUILD)/libmodules.a $(UNIT_SHIM_OBJECTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcriterion $(ANALYZER_LIBS)
 
+# Programs that time parts of the analyzer; they make their own input. Timings are no tests.
+trace_support  := $(patsubst %,$(BUILD)/tests/unit/support_%.o,trace rings files)
+bench_programs := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
+$(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(trace_support) $(BUILD)/libmodules.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+.PHONY: bench-programs
+bench-programs: $(bench_programs) ## build tests/bench: decode_speed
+
 # Host tests: guests that run with and without the shim. lib*.c become shared objects, *.cc C++ programs.
 host_guests := $(patsubst tests/host/%.c,$(BUILD)/host/%,$(filter-out tests/host/lib%.c,$(wildcard tests/host/*.c))) \
 	$(patsubst tests/host/%.cc,$(BUILD)/host/%,$(filter-out tests/host/lib%.cc,$(wildcard tests/host/*.cc)))

@@ -1,70 +1,25 @@
-#include "tests/unit/support_trace.h"
+#include "tests/unit/support_trace_internal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define THREADS_MAX   64u
-#define PIECES_BYTES  (256u << 10)
-#define SLOT_PER_FILE (RINGS_EXTENT_BYTES / SLOT_BYTES)
-
-struct support_thread {
-	bool used;
-	bool announced;
-	uint32_t sequence;
-	struct codec_state state;
-	struct chunk_header chunk;
-	uint8_t *records; /* capacity + slack */
-	uint8_t *at;
-	uint32_t written; /* bytes of the chunk that are in the trace */
-	char name[16];
-	uint64_t counters[COUNTER_COUNT];
-};
-
-struct support_trace {
-	char *path;
-	FILE *file;
-	struct support_options options;
-	struct file_header header;
-	uint64_t offset;
-	uint64_t sequence;
-	uint64_t watermark;
-	uint64_t stored_bytes, raw_bytes;
-	struct support_thread threads[THREADS_MAX];
-	uint8_t *pieces; /* full chunks, waiting for the next flush */
-	size_t pieces_bytes, pieces_capacity;
-	uint8_t *modules;
-	size_t modules_bytes;
-	uint64_t shared[COUNTER_COUNT];
-};
-
-#define CHECK(condition)                                                                                     \
-	do {                                                                                                 \
-		if (!(condition)) {                                                                          \
-			fprintf(stderr, "support_trace: %s failed\n", #condition);                           \
-			abort();                                                                             \
-		}                                                                                            \
-	} while (0)
+#define PIECES_BYTES (256u << 10)
 
 static void *grow(void *data, size_t bytes)
 {
 	void *grown = realloc(data, bytes);
-	CHECK(grown);
+	SUPPORT_CHECK(grown);
 	return grown;
 }
 
-/* ---- blocks
- * --------------------------------------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------------------------------------- */
 
 static void write_at(struct support_trace *trace, uint64_t offset, const void *data, size_t bytes)
 {
-	CHECK(fseek(trace->file, (long)offset, SEEK_SET) == 0);
-	CHECK(bytes == 0 || fwrite(data, bytes, 1, trace->file) == 1);
+	SUPPORT_CHECK(fseek(trace->file, (long)offset, SEEK_SET) == 0);
+	SUPPORT_CHECK(bytes == 0 || fwrite(data, bytes, 1, trace->file) == 1);
 }
 
 static uint64_t block_put(struct support_trace *trace, uint16_t type, const void *payload, uint32_t bytes)
@@ -78,7 +33,7 @@ static uint64_t block_put(struct support_trace *trace, uint16_t type, const void
 	size_t stored_bytes = bytes;
 	if (trace->options.compressed) {
 		stored_bytes = ZSTD_compress(stored, sizeof stored, payload, bytes, 1);
-		CHECK(!ZSTD_isError(stored_bytes));
+		SUPPORT_CHECK(!ZSTD_isError(stored_bytes));
 		header.encoding = BLOCK_ZSTD;
 	} else if (bytes) {
 		memcpy(stored, payload, bytes);
@@ -108,8 +63,7 @@ uint64_t support_block(struct support_trace *trace, uint16_t type, const void *p
 	return block_put(trace, type, payload, bytes);
 }
 
-/* ---- open
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- open ---------------------------------------------------------------------------------------------- */
 
 static void put_process_block(struct support_trace *trace)
 {
@@ -127,7 +81,7 @@ static void put_process_block(struct support_trace *trace)
 		(unsigned long long)SUPPORT_START_TIME, (unsigned long long)SUPPORT_START_REALTIME_NS,
 		(unsigned long long)SUPPORT_START_MONOTONIC_NS,
 		trace->options.extra_keys ? trace->options.extra_keys : "");
-	CHECK(bytes > 0 && (size_t)bytes < sizeof text);
+	SUPPORT_CHECK(bytes > 0 && (size_t)bytes < sizeof text);
 	bool compressed = trace->options.compressed;
 	trace->options.compressed = false;
 	block_put(trace, BLOCK_PROCESS, text, (uint32_t)bytes);
@@ -137,7 +91,7 @@ static void put_process_block(struct support_trace *trace)
 struct support_trace *support_open(const char *path, const struct support_options *options)
 {
 	struct support_trace *trace = calloc(1, sizeof *trace);
-	CHECK(trace);
+	SUPPORT_CHECK(trace);
 	trace->path = strdup(path);
 	trace->options = *options;
 	if (!trace->options.chunk_bytes)
@@ -145,7 +99,7 @@ struct support_trace *support_open(const char *path, const struct support_option
 	if (!trace->options.sample_bytes)
 		trace->options.sample_bytes = 512 << 10;
 	trace->file = fopen(path, "w+");
-	CHECK(trace->file && trace->path);
+	SUPPORT_CHECK(trace->file && trace->path);
 	struct file_header *header = &trace->header;
 	memcpy(header->magic, TRACE_MAGIC, sizeof header->magic);
 	header->version = TRACE_FORMAT_VERSION;
@@ -162,12 +116,11 @@ struct support_trace *support_open(const char *path, const struct support_option
 	return trace;
 }
 
-/* ---- chunks
- * --------------------------------------------------------------------------------------------------- */
+/* ---- chunks -------------------------------------------------------------------------------------------- */
 
 static struct support_thread *thread_of(struct support_trace *trace, uint32_t number)
 {
-	CHECK(number < THREADS_MAX);
+	SUPPORT_CHECK(number < SUPPORT_THREADS_MAX);
 	struct support_thread *thread = &trace->threads[number];
 	if (!thread->used) {
 		thread->used = true;
@@ -227,13 +180,12 @@ static struct support_thread *thread_room(struct support_trace *trace, uint32_t 
 	if ((size_t)(thread->at - thread->records) + bytes > thread->chunk.capacity) {
 		piece_queue(trace, thread);
 		chunk_open(trace, number, time, cpu);
-		CHECK(bytes <= thread->chunk.capacity);
+		SUPPORT_CHECK(bytes <= thread->chunk.capacity);
 	}
 	return thread;
 }
 
-/* ---- events
- * --------------------------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------------------------- */
 
 static void count(uint64_t *counters, const struct trace_event *event)
 {
@@ -331,8 +283,7 @@ void support_count(struct support_trace *trace, enum counter counter, uint64_t a
 	trace->shared[counter] += amount;
 }
 
-/* ---- definitions
- * ---------------------------------------------------------------------------------------------- */
+/* ---- definitions --------------------------------------------------------------------------------------- */
 
 void support_module(struct support_trace *trace, uint64_t start, uint64_t end, uint64_t bias,
 		    const char *path, const uint8_t *build_id, uint16_t build_id_bytes)
@@ -364,9 +315,9 @@ void support_thread(struct support_trace *trace, uint32_t thread, const char *na
 
 static void flush_definitions(struct support_trace *trace)
 {
-	struct thread_record records[THREADS_MAX];
+	struct thread_record records[SUPPORT_THREADS_MAX];
 	uint32_t records_count = 0;
-	for (uint32_t i = 0; i < THREADS_MAX; i++) {
+	for (uint32_t i = 0; i < SUPPORT_THREADS_MAX; i++) {
 		struct support_thread *thread = &trace->threads[i];
 		if (!thread->used || thread->announced)
 			continue;
@@ -383,8 +334,7 @@ static void flush_definitions(struct support_trace *trace)
 	trace->modules_bytes = 0;
 }
 
-/* ---- flush, snapshots, end
- * ------------------------------------------------------------------------------------ */
+/* ---- flush, snapshots, end ----------------------------------------------------------------------------- */
 
 /* Events blocks of whole pieces, up to PIECES_BYTES each. */
 static void flush_pieces(struct support_trace *trace)
@@ -407,7 +357,7 @@ static void flush_pieces(struct support_trace *trace)
 
 void support_flush(struct support_trace *trace)
 {
-	for (unsigned i = 0; i < THREADS_MAX; i++)
+	for (unsigned i = 0; i < SUPPORT_THREADS_MAX; i++)
 		if (trace->threads[i].at)
 			piece_queue(trace, &trace->threads[i]);
 	flush_definitions(trace);
@@ -435,7 +385,7 @@ void support_snapshot(struct support_trace *trace, uint64_t time, const struct s
 	snapshot.stored_bytes = trace->stored_bytes;
 	snapshot.raw_bytes = trace->raw_bytes;
 	memcpy(snapshot.counters, trace->shared, sizeof snapshot.counters);
-	for (unsigned i = 0; i < THREADS_MAX; i++)
+	for (unsigned i = 0; i < SUPPORT_THREADS_MAX; i++)
 		for (unsigned j = 0; j < COUNTER_COUNT; j++)
 			snapshot.counters[j] += trace->threads[i].counters[j];
 	block_put(trace, BLOCK_SNAPSHOT, &snapshot, sizeof snapshot);
@@ -448,10 +398,10 @@ void support_mark(struct support_trace *trace, uint64_t time)
 	block_put(trace, BLOCK_MARK, &mark, sizeof mark);
 }
 
-static void support_release(struct support_trace *trace)
+void support_release(struct support_trace *trace)
 {
-	CHECK(fclose(trace->file) == 0);
-	for (unsigned i = 0; i < THREADS_MAX; i++)
+	SUPPORT_CHECK(fclose(trace->file) == 0);
+	for (unsigned i = 0; i < SUPPORT_THREADS_MAX; i++)
 		free(trace->threads[i].records);
 	free(trace->pieces);
 	free(trace->modules);
@@ -465,140 +415,4 @@ void support_end(struct support_trace *trace, uint64_t time)
 	struct end_record end = {.mark = mark_at(trace, time), .reason = END_EXIT, .status = 0};
 	block_put(trace, BLOCK_END, &end, sizeof end);
 	support_release(trace);
-}
-
-/* ---- rings
- * ---------------------------------------------------------------------------------------------------- */
-
-static void put_slot(const struct support_thread *thread, uint32_t number, uint8_t *extent)
-{
-	struct ring_slot slot = {
-		.state = SLOT_LIVE,
-		.thread = number,
-		.kernel_tid = 5000 + number,
-		.start_time = SUPPORT_START_TIME,
-	};
-	memcpy(slot.name, thread->name, sizeof slot.name);
-	for (unsigned i = 0; i < COUNTER_COUNT; i++)
-		slot.counters[i] = thread->counters[i];
-	memcpy(extent + number * SLOT_BYTES, &slot, sizeof slot);
-}
-
-/* The thread's open chunk in an extent of its own. */
-static void put_chunk(const struct support_thread *thread, uint8_t *extent)
-{
-	struct chunk_header chunk = thread->chunk;
-	chunk.committed = (uint32_t)(thread->at - thread->records);
-	memcpy(extent, &chunk, sizeof chunk);
-	memcpy(extent + sizeof chunk, thread->records, chunk.committed);
-}
-
-/* Full chunks that wait for a flush are ready chunks of the rings file. */
-static size_t put_waiting(struct support_trace *trace, uint8_t *extents, uint8_t *kinds, size_t next)
-{
-	for (size_t at = 0; at < trace->pieces_bytes; next++) {
-		struct chunk_header chunk;
-		memcpy(&chunk, trace->pieces + at, sizeof chunk);
-		size_t bytes = sizeof chunk + chunk.committed;
-		CHECK(next < 64);
-		chunk.skip = 0;
-		memcpy(extents + next * RINGS_EXTENT_BYTES, &chunk, sizeof chunk);
-		memcpy(extents + next * RINGS_EXTENT_BYTES + sizeof chunk, trace->pieces + at + sizeof chunk,
-		       chunk.committed);
-		kinds[next] = trace->options.chunk_bytes > CHUNK_SMALL_BYTES ? EXTENT_LARGE : EXTENT_SMALL;
-		at += bytes;
-	}
-	return next;
-}
-
-static void write_rings(struct support_trace *trace, const uint8_t *extents, const uint8_t *kinds,
-			size_t extents_count)
-{
-	static struct rings_header header;
-	char path[4096];
-	memset(&header, 0, sizeof header);
-	memcpy(header.magic, RINGS_MAGIC, sizeof header.magic);
-	header.version = TRACE_FORMAT_VERSION;
-	header.extents_offset = (sizeof header + TRACE_PAGE_BYTES - 1) / TRACE_PAGE_BYTES * TRACE_PAGE_BYTES;
-	memcpy(header.nonce, trace->header.nonce, sizeof header.nonce);
-	header.extents_count = (uint32_t)extents_count;
-	header.check = XXH3_64bits(&header, offsetof(struct rings_header, check));
-	for (unsigned i = 0; i < COUNTER_COUNT; i++)
-		header.shared_counters[i] = trace->shared[i];
-	for (size_t i = 0; i < extents_count; i++)
-		header.extent_kinds[i] = kinds[i];
-	snprintf(path, sizeof path, "%s" TRACE_RINGS_SUFFIX, trace->path);
-	FILE *file = fopen(path, "w");
-	CHECK(file && fwrite(&header, sizeof header, 1, file) == 1);
-	CHECK(fseek(file, (long)header.extents_offset, SEEK_SET) == 0);
-	CHECK(fwrite(extents, RINGS_EXTENT_BYTES, extents_count, file) == extents_count);
-	CHECK(fclose(file) == 0);
-}
-
-void support_kill(struct support_trace *trace)
-{
-	_Static_assert(THREADS_MAX <= SLOT_PER_FILE, "all slots fit one extent");
-	uint8_t *extents = calloc(64, RINGS_EXTENT_BYTES);
-	uint8_t kinds[64] = {EXTENT_SLOTS};
-	CHECK(extents);
-	size_t next = put_waiting(trace, extents, kinds, 1);
-	for (uint32_t i = 0; i < THREADS_MAX; i++) {
-		const struct support_thread *thread = &trace->threads[i];
-		if (thread->used)
-			put_slot(thread, i, extents);
-		if (!thread->at)
-			continue;
-		CHECK(next < 64);
-		put_chunk(thread, extents + next * RINGS_EXTENT_BYTES);
-		kinds[next++] = trace->options.chunk_bytes > CHUNK_SMALL_BYTES ? EXTENT_LARGE : EXTENT_SMALL;
-	}
-	write_rings(trace, extents, kinds, next);
-	free(extents);
-	support_release(trace);
-}
-
-/* ---- files
- * ---------------------------------------------------------------------------------------------------- */
-
-static char directory[64];
-
-static void remove_directory(void)
-{
-	char command[96];
-	snprintf(command, sizeof command, "rm -rf '%s'", directory);
-	if (directory[0] && system(command) != 0)
-		fprintf(stderr, "support_trace: %s could not be removed\n", directory);
-}
-
-const char *support_path(const char *name)
-{
-	static char paths[8][256];
-	static unsigned next;
-	if (!directory[0]) {
-		snprintf(directory, sizeof directory, "/tmp/mtrace-unit-XXXXXX");
-		CHECK(mkdtemp(directory));
-		atexit(remove_directory);
-	}
-	char *path = paths[next++ % 8];
-	CHECK((size_t)snprintf(path, sizeof paths[0], "%s/%s", directory, name) < sizeof paths[0]);
-	return path;
-}
-
-uint8_t *support_read_file(const char *path, size_t *bytes)
-{
-	FILE *file = fopen(path, "r");
-	CHECK(file && fseek(file, 0, SEEK_END) == 0);
-	long size = ftell(file);
-	CHECK(size >= 0 && fseek(file, 0, SEEK_SET) == 0);
-	uint8_t *data = malloc((size_t)size + 1);
-	CHECK(data && (size == 0 || fread(data, (size_t)size, 1, file) == 1));
-	fclose(file);
-	*bytes = (size_t)size;
-	return data;
-}
-
-void support_write_file(const char *path, const void *data, size_t bytes)
-{
-	FILE *file = fopen(path, "w");
-	CHECK(file && (bytes == 0 || fwrite(data, bytes, 1, file) == 1) && fclose(file) == 0);
 }

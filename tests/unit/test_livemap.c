@@ -82,8 +82,7 @@ static void assert_live(struct livemap *map, uint64_t bytes, uint64_t blocks)
 	assert_consistent(map);
 }
 
-/* ---- plain
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- plain --------------------------------------------------------------------------------------------- */
 
 Test(livemap, random_lives_agree_with_a_reference)
 {
@@ -194,8 +193,7 @@ Test(livemap, frees_of_unknown_blocks_are_counted)
 	livemap_free(map);
 }
 
-/* ---- handed over, with clocks that disagree
- * --------------------------------------------------------------------- */
+/* ---- handed over, with clocks that disagree ------------------------------------------------------------ */
 
 Test(livemap, allocation_seen_before_the_free_of_the_old_block)
 {
@@ -335,8 +333,7 @@ Test(livemap, live_bytes_are_exact_when_clocks_tie_or_differ)
 	cr_assert_gt(reordered, 500, "%lu", reordered);
 }
 
-/* ---- sample mode
- * ---------------------------------------------------------------------------------------------- */
+/* ---- sample mode --------------------------------------------------------------------------------------- */
 
 Test(livemap, sampling_probability_is_that_of_the_poisson_process)
 {

@@ -31,8 +31,7 @@ static struct merge_stats go_through(struct trace *trace, void (*visit)(void *, 
 	return stats;
 }
 
-/* ---- order
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- order --------------------------------------------------------------------------------------------- */
 
 struct order {
 	uint64_t last_time;
@@ -155,8 +154,7 @@ Test(merge, a_trace_can_be_gone_through_twice)
 	trace_close(trace);
 }
 
-/* ---- memory
- * --------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------------------- */
 
 static struct merge_stats stats_of_length(const char *path, uint64_t seconds)
 {
@@ -184,8 +182,7 @@ Test(merge, memory_does_not_grow_with_the_length_of_the_trace)
 	cr_assert_gt(once.peak_buffered_bytes, 0);
 }
 
-/* ---- pieces of one chunk
- * -------------------------------------------------------------------------------------- */
+/* ---- pieces of one chunk ------------------------------------------------------------------------------- */
 
 Test(merge, a_chunk_written_in_several_pieces_gives_each_event_once)
 {
@@ -206,8 +203,7 @@ Test(merge, a_chunk_written_in_several_pieces_gives_each_event_once)
 	trace_close(trace);
 }
 
-/* ---- stacks
- * --------------------------------------------------------------------------------------------------- */
+/* ---- stacks -------------------------------------------------------------------------------------------- */
 
 Test(merge, stacks_are_known_at_the_end)
 {
@@ -234,8 +230,7 @@ Test(merge, stacks_are_known_at_the_end)
 	trace_close(trace);
 }
 
-/* ---- the rings file
- * ------------------------------------------------------------------------------------------- */
+/* ---- the rings file ------------------------------------------------------------------------------------ */
 
 /* Killed after `written` of `events`: the others stand in the rings file only, and the last chunk in both. */
 static void write_killed(const char *path, uint64_t events, uint64_t written, uint32_t chunk_bytes)

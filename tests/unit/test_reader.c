@@ -56,8 +56,7 @@ static void write_small(const char *path, const struct support_options *options,
 	support_end(writer, events * 10 + 10);
 }
 
-/* ---- what a good trace says
- * ----------------------------------------------------------------------------------- */
+/* ---- what a good trace says ---------------------------------------------------------------------------- */
 
 Test(reader, definitions_keys_and_counters)
 {
@@ -159,8 +158,7 @@ Test(reader, one_mark_goes_by_the_nominal_rate)
 	trace_close(trace);
 }
 
-/* ---- unreadable
- * ----------------------------------------------------------------------------------------------- */
+/* ---- unreadable ---------------------------------------------------------------------------------------- */
 
 static void assert_refused(const char *path, uint64_t offset, const char *part)
 {
@@ -207,8 +205,7 @@ Test(reader, a_header_alone_is_refused)
 	free(file);
 }
 
-/* ---- damage
- * --------------------------------------------------------------------------------------------------- */
+/* ---- damage -------------------------------------------------------------------------------------------- */
 
 Test(reader, cut_off_anywhere_it_gives_the_whole_blocks_and_says_so)
 {
@@ -320,8 +317,7 @@ Test(reader, malformed_definitions_are_damage_and_nothing_worse)
 	cr_assert_eq(outcome.damage, 4);
 }
 
-/* ---- flight recorder
- * ------------------------------------------------------------------------------------------ */
+/* ---- flight recorder ----------------------------------------------------------------------------------- */
 
 /* Gives the sizes read, which count the events: they must be the newest ones, without a gap. */
 static void assert_newest(const char *path, uint64_t written, uint64_t damage)
@@ -425,8 +421,7 @@ Test(reader, flight_recorder_with_a_damaged_block_names_it)
 	cr_assert_eq(read_through(path).damage, 1);
 }
 
-/* ---- rings
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- rings --------------------------------------------------------------------------------------------- */
 
 static void write_killed(const char *path)
 {

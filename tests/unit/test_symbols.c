@@ -9,8 +9,7 @@
 #include "analyzer/symbols.h"
 #include "tests/unit/support_trace.h"
 
-/* ---- functions to be found
- * ------------------------------------------------------------------------------------ */
+/* ---- functions to be found ----------------------------------------------------------------------------- */
 
 __attribute__((noinline)) static uint64_t where_am_i(void)
 {
@@ -47,8 +46,7 @@ __attribute__((noinline)) uint64_t mangled_function(int number)
 	return address;
 }
 
-/* ---- this program as a traced module
- * -------------------------------------------------------------------------- */
+/* ---- this program as a traced module ------------------------------------------------------------------- */
 
 struct self {
 	uint64_t start, end, bias;
@@ -113,8 +111,7 @@ static struct trace *trace_with(const struct self *self, const char *path, const
 	return trace;
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 Test(symbols, functions_of_this_program)
 {
@@ -180,8 +177,7 @@ Test(symbols, unknown_addresses_are_shown_as_numbers)
 	trace_close(trace);
 }
 
-/* ---- which file
- * ----------------------------------------------------------------------------------------------- */
+/* ---- which file ---------------------------------------------------------------------------------------- */
 
 Test(symbols, another_build_id_is_not_used_and_named)
 {
@@ -278,8 +274,7 @@ Test(symbols, pipes_devices_and_text_are_not_taken_for_modules)
 	}
 }
 
-/* ---- stacks
- * --------------------------------------------------------------------------------------------------- */
+/* ---- stacks -------------------------------------------------------------------------------------------- */
 
 Test(symbols, the_shims_own_frames_are_dropped_at_both_ends)
 {
