@@ -266,7 +266,7 @@ static bool segment_add_client(struct segment *segment, const struct client *cli
 	return true;
 }
 
-static bool segment_values(struct segment *segment, const struct group *group)
+static bool segment_fill(struct segment *segment, const struct group *group)
 {
 	size_t count = segment->count;
 	double *room = malloc((count + 1) * 3 * sizeof *room);
@@ -327,7 +327,7 @@ static bool segment_add(struct alignment *alignment, const struct group *group, 
 {
 	struct segment *segment = &alignment->segments[alignment->segment_count];
 	*segment = (struct segment){.clients = group->count};
-	if (!segment_grid(segment, group, model) || !segment_values(segment, group)) {
+	if (!segment_grid(segment, group, model) || !segment_fill(segment, group)) {
 		segment_free(segment);
 		return false;
 	}

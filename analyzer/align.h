@@ -46,6 +46,9 @@ struct segment {
 	double *latency_p99_us;	 /* worst of all operations and clients */
 };
 
+/* [count] values of SERIES_THROUGHPUT, SERIES_LATENCY_MEAN or SERIES_LATENCY_P99. */
+const double *segment_values(const struct segment *segment, enum series_id series);
+
 /* A YCSB run that gave no segment, and why. */
 enum unplaced_reason {
 	UNPLACED_NO_SERIES,  /* no status lines */

@@ -8,7 +8,7 @@
 
 /* ---- YCSB's values on the rows ----------------------------------------------------------------------- */
 
-static const double *segment_series(const struct segment *segment, enum series_id series)
+const double *segment_values(const struct segment *segment, enum series_id series)
 {
 	if (series == SERIES_THROUGHPUT)
 		return segment->throughput;
@@ -22,7 +22,7 @@ static size_t grid_spans(const struct alignment *alignment, enum series_id serie
 	int64_t last_ns = INT64_MIN;
 	for (size_t s = 0; s < alignment->segment_count; s++) {
 		const struct segment *segment = &alignment->segments[s];
-		const double *values = segment_series(segment, series);
+		const double *values = segment_values(segment, series);
 		for (size_t i = 0; i < segment->count; i++) {
 			struct grid_interval at = segment->grid[i];
 			if (at.start_ns < last_ns)

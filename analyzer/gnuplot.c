@@ -8,8 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static int spawn(const char *program, const char *directory, const char *script, int output, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;

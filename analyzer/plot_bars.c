@@ -67,7 +67,7 @@ static double write_stack(FILE *script, const struct report *report, const struc
 	for (size_t r = 0; r < timeline->row_count; r += step) {
 		const struct model_row *row = &timeline->rows[r];
 		double shown = 0, all = row->values[SERIES_LIVE];
-		if (isnan(all))
+		if (row->brief || isnan(all))
 			continue;
 		for (size_t i = 0; i < top->count; i++)
 			shown += row_site(row, top->sites[i]);
@@ -116,9 +116,9 @@ bool plot_sites_useful(const struct timeline *timeline)
 #define SITES_ABOVE_PX 62
 #define SITES_BELOW_PX 66
 
-void plot_sites_write(FILE *script, const char *name, const struct report *report, size_t at)
+void plot_sites_write(FILE *script, const char *name, const struct report *report, size_t index)
 {
-	const struct timeline *timeline = &report->model.timelines[at];
+	const struct timeline *timeline = &report->model.timelines[index];
 	struct top_sites top;
 	char subtitle[160];
 	if (!find_top_sites(timeline, &top))
@@ -215,9 +215,9 @@ static void size_panel(FILE *script, double top, double bottom, double largest, 
 		column, scale.divisor, plot_color_rgb(color));
 }
 
-void plot_sizes_write(FILE *script, const char *name, const struct report *report, size_t at)
+void plot_sizes_write(FILE *script, const char *name, const struct report *report, size_t index)
 {
-	const struct timeline *timeline = &report->model.timelines[at];
+	const struct timeline *timeline = &report->model.timelines[index];
 	char subtitle[160];
 	snprintf(subtitle, sizeof subtitle, "allocations by size class, up to the size given in bytes (%s)",
 		 mode_of(timeline));

@@ -15,9 +15,9 @@
 /* False where no allocation has a stack or nothing was live at the end of any row. */
 bool plot_sites_useful(const struct timeline *timeline);
 /* Writes the whole script, which draws `name`.png and `name`.svg. */
-void plot_sites_write(FILE *script, const char *name, const struct report *report, size_t timeline);
+void plot_sites_write(FILE *script, const char *name, const struct report *report, size_t index);
 
 bool plot_sizes_useful(const struct timeline *timeline);
-void plot_sizes_write(FILE *script, const char *name, const struct report *report, size_t timeline);
+void plot_sizes_write(FILE *script, const char *name, const struct report *report, size_t index);
 
 #endif

@@ -1,6 +1,7 @@
 #include "analyzer/plot_series.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "analyzer/format.h"
 #include "analyzer/plot_script.h"
@@ -78,17 +79,17 @@ static double values_mean(const double *values, size_t count)
 
 static void write_segment(FILE *script, const struct segment *segment, struct plotted *plotted)
 {
-	const double *values[] = {segment->throughput, segment->latency_mean_us, segment->latency_p99_us};
 	size_t step = segment->count / PLOT_POINTS_MAX + 1;
 	for (size_t i = 0; i < segment->count; i += step) {
 		size_t count = segment->count - i < step ? segment->count - i : step;
 		double start_s = report_seconds(plotted->report, segment->grid[i].start_ns);
 		double end_s = report_seconds(plotted->report, segment->grid[i + count - 1].end_ns);
 		script_value(script, (start_s + end_s) / 2);
-		for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
-			double value = values_mean(values[v] + i, count);
+		for (int series = SERIES_THROUGHPUT; series <= SERIES_LATENCY_P99; series++) {
+			double value =
+				values_mean(segment_values(segment, (enum series_id)series) + i, count);
 			script_value(script, value);
-			keep_largest(&plotted->largest[SERIES_THROUGHPUT + v], value);
+			keep_largest(&plotted->largest[series], value);
 		}
 		fputs("\n", script);
 	}
@@ -132,7 +133,7 @@ struct figure_plan {
 	const char *name;
 	const char *caption;
 	unsigned height_px;
-	bool client; /* only where there is client output */
+	bool client; /* about the client alone: drawn once */
 	struct panel_plan panels[PANELS_MAX + 1];
 };
 
@@ -222,13 +223,16 @@ static void plan_panel(const struct panel_plan *plan, const struct plotted *plot
 /* ---- one figure -------------------------------------------------------------------------------------------
  */
 
-static void subtitle_of(const struct plotted *plotted, char *out, size_t bytes)
+#define SUBTITLE_BYTES 240
+
+static void subtitle_of(const struct plotted *plotted, char *out)
 {
 	char start[FORMAT_TEXT_BYTES], mean[64] = "";
 	if (plotted->rows_per_point > 1)
 		snprintf(mean, sizeof mean, ", each point the mean of %zu intervals",
 			 plotted->rows_per_point);
-	snprintf(out, bytes, "%s, from %s%s", plotted->timeline->estimated ? "sample mode" : "full mode",
+	snprintf(out, SUBTITLE_BYTES, "%s, from %s%s",
+		 plotted->timeline->estimated ? "sample mode" : "full mode",
 		 format_utc(start, plotted->report->model.start_ns), mean);
 }
 
@@ -249,14 +253,27 @@ static size_t bands_of(const struct report *report, const struct plot_axis *time
 
 #define BANDS_MAX 200
 
-/* Panels without a line fall away, and the figure gets lower by their share. */
+/* Says which lines are not drawn because they are 0 throughout. */
+static void subtitle_add_zeros(const struct plot_panel *panel, char *subtitle)
+{
+	for (size_t i = 0; i < panel->line_count; i++) {
+		size_t used = strlen(subtitle);
+		snprintf(subtitle + used, SUBTITLE_BYTES - used, "%s%s",
+			 i ? ", " : "; always 0: ", panel->lines[i].title);
+	}
+}
+
+/* Panels without a line, or with nothing but zeros, fall away, and the figure gets lower by their share. */
 static size_t plan_panels(const struct figure_plan *plan, const struct plotted *plotted,
-			  struct plot_panel *panels, unsigned *height_px)
+			  struct plot_panel *panels, char *subtitle, unsigned *height_px)
 {
 	size_t planned = 0, count = 0;
 	for (; plan->panels[planned].unit; planned++) {
 		plan_panel(&plan->panels[planned], plotted, &panels[count]);
-		count += panels[count].line_count > 0;
+		if (panels[count].largest > 0)
+			count++;
+		else
+			subtitle_add_zeros(&panels[count], subtitle);
 	}
 	*height_px = plan->height_px * (unsigned)(count + 1) / (unsigned)(planned + 1);
 	return count;
@@ -268,11 +285,11 @@ static void write_frame(FILE *script, const char *name, const struct figure_plan
 	const struct timeline *timeline = plotted->timeline;
 	struct plot_panel panels[PANELS_MAX];
 	struct plot_band bands[BANDS_MAX];
-	char subtitle[200];
+	char subtitle[SUBTITLE_BYTES];
 	struct plot_frame frame = {
 		.title = timeline->label, .subtitle = subtitle, .bands = bands, .panels = panels};
-	subtitle_of(plotted, subtitle, sizeof subtitle);
-	frame.panel_count = plan_panels(plan, plotted, panels, &frame.height_px);
+	subtitle_of(plotted, subtitle);
+	frame.panel_count = plan_panels(plan, plotted, panels, subtitle, &frame.height_px);
 	frame.time = plot_time_axis(
 		report_seconds(plotted->report, timeline->rows[0].start_ns),
 		report_seconds(plotted->report, timeline->rows[timeline->row_count - 1].end_ns));
@@ -298,17 +315,37 @@ const char *plot_series_caption(size_t figure)
 	return figure_plans[figure].caption;
 }
 
-bool plot_series_useful(size_t figure, const struct report *report, size_t timeline)
+static bool has_value(const struct report *report, const struct timeline *timeline, enum series_id series)
 {
-	if (report->model.timelines[timeline].row_count == 0)
+	for (size_t i = 0; !from_client(series) && i < timeline->row_count; i++)
+		if (!timeline->rows[i].brief && timeline->rows[i].values[series] > 0)
+			return true;
+	for (size_t s = 0; from_client(series) && s < report->alignment.segment_count; s++)
+		for (size_t i = 0; i < report->alignment.segments[s].count; i++)
+			if (segment_values(&report->alignment.segments[s], series)[i] > 0)
+				return true;
+	return false;
+}
+
+bool plot_series_useful(size_t figure, const struct report *report, size_t index)
+{
+	const struct figure_plan *plan = &figure_plans[figure];
+	for (size_t i = 0; plan->client && i < index; i++)
+		if (report->model.timelines[i].row_count > 0)
+			return false; /* drawn with that one */
+	if (report->model.timelines[index].row_count == 0)
 		return false;
-	return !figure_plans[figure].client || (timeline == 0 && report->alignment.segment_count > 0);
+	for (const struct panel_plan *panel = plan->panels; panel->unit; panel++)
+		for (const struct line_plan *line = panel->lines; line->title; line++)
+			if (has_value(report, &report->model.timelines[index], line->series))
+				return true;
+	return false;
 }
 
 void plot_series_write(FILE *script, const char *name, size_t figure, const struct report *report,
-		       size_t timeline)
+		       size_t index)
 {
-	struct plotted plotted = {.report = report, .timeline = &report->model.timelines[timeline]};
+	struct plotted plotted = {.report = report, .timeline = &report->model.timelines[index]};
 	plotted.rows_per_point = plotted.timeline->row_count / PLOT_POINTS_MAX + 1;
 	for (size_t i = 0; i < SERIES_COUNT; i++)
 		plotted.largest[i] = NAN;

@@ -19,11 +19,12 @@ size_t plot_series_figures(void);
 const char *plot_series_name(size_t figure); /* "overview" */
 const char *plot_series_caption(size_t figure);
 
-/* False where there is nothing to draw: no rows, or no client where the figure is about it. */
-bool plot_series_useful(size_t figure, const struct report *report, size_t timeline);
+/* False where there is nothing to draw: every value is 0 or not known, or the figure is about the client and
+ * was drawn with the first timeline. Only useful figures may be written. */
+bool plot_series_useful(size_t figure, const struct report *report, size_t index);
 
 /* Writes the whole script, which draws `name`.png and `name`.svg. */
 void plot_series_write(FILE *script, const char *name, size_t figure, const struct report *report,
-		       size_t timeline);
+		       size_t index);
 
 #endif
