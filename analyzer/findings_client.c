@@ -96,25 +96,31 @@ static bool find_flags(struct report *report)
 	return true;
 }
 
-/* Series that got no number, gathered by the reason for it. */
+/* Series that got no number, gathered by the reason for it; all of them together need no list. */
 static bool find_unusable(struct report *report, enum correlate_verdict verdict)
 {
 	const struct correlate_results *results = &report->aligned.results;
 	char *names = NULL;
-	size_t bytes = 0, count = 0;
+	size_t bytes = 0, count = 0, all = 0;
 	FILE *text = open_memstream(&names, &bytes);
 	if (!text)
 		return false;
 	for (size_t i = 0; i < results->count; i++) {
 		const struct correlate_result *row = &results->rows[i];
+		char label[160];
+		all += row->segment == NULL;
 		if (row->verdict != verdict || row->segment)
 			continue;
-		fprintf(text, "%s%s", count++ ? ", " : "", row->series);
+		fprintf(text, "%s%s", count++ ? ", " : "",
+			report_series_label(report, row, label, sizeof label));
 	}
 	bool fine = fclose(text) == 0;
-	if (fine && count)
+	if (fine && count && count == all)
 		fine = findings_add(&report->findings, "series-unusable",
-				    "No correlation for %zu series (%s): %s.", count,
+				    "No correlation for any series (%s).", correlate_verdict_text(verdict));
+	else if (fine && count)
+		fine = findings_add(&report->findings, "series-unusable",
+				    "No correlation for %zu of %zu series (%s): %s.", count, all,
 				    correlate_verdict_text(verdict), names);
 	free(names);
 	return fine;

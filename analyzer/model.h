@@ -62,7 +62,7 @@ struct size_classes {
 /* One trace. */
 struct stage {
 	struct trace *trace; /* open */
-	int64_t start_ns;
+	int64_t start_ns;    /* of what can be read: later than the trace's start where a recorder wrapped */
 	int64_t end_ns;
 	size_t timeline; /* index into model.timelines */
 	uint64_t pid;	 /* UINT64_MAX where unknown */
@@ -93,7 +93,7 @@ struct model {
 	size_t stage_count;
 	struct timeline *timelines;
 	size_t timeline_count;
-	int64_t start_ns; /* of the first stage: zero of every time axis */
+	int64_t start_ns; /* where tracing first started: zero of every time axis */
 	int64_t end_ns;
 };
 

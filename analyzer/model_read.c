@@ -113,11 +113,14 @@ static bool timelines_make(struct model *model, struct error *error)
 	model->timelines = calloc(model->stage_count, sizeof *model->timelines);
 	if (!model->timelines)
 		return out_of_memory(error);
-	model->start_ns = model->stages[0].start_ns;
+	model->start_ns = INT64_MAX;
 	model->end_ns = model->stages[0].end_ns;
 	for (size_t i = 0; i < model->stage_count; i++) {
 		struct stage *stage = &model->stages[i];
+		int64_t zero_ns = trace_realtime_ns(stage->trace, trace_start_time(stage->trace));
 		stage->timeline = timeline_of(model, i);
+		if (zero_ns < model->start_ns)
+			model->start_ns = zero_ns;
 		if (stage->end_ns > model->end_ns)
 			model->end_ns = stage->end_ns;
 	}

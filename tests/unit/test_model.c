@@ -322,3 +322,24 @@ Test(reading, killed_process_keeps_what_was_committed)
 	cr_assert_eq(model.timelines[0].row_count, 3, "rows end with the last snapshot");
 	near(model.stages[0].totals.live_bytes.value, 4 * RUN_BLOCK_BYTES, "events go on to the end");
 }
+
+Test(reading, a_wrapped_recorder_keeps_its_place_in_time_and_knows_no_live_bytes)
+{
+	const char *path = support_path("wrapped.mtr");
+	struct support_trace *trace =
+		run_open(path, &(struct support_options){.full = true, .region_bytes = 64 << 10});
+	run_seconds(trace, 0, 40);
+	support_end(trace, 40 * RUN_SECOND);
+	read_traces(&path, 1);
+	const struct timeline *timeline = &model.timelines[0];
+	cr_assert(model.stages[0].wrapped);
+	cr_assert_eq(model.start_ns, (int64_t)SUPPORT_START_REALTIME_NS, "zero is where tracing started");
+	cr_assert(timeline->row_count > 3 && timeline->row_count < 40, "%zu rows", timeline->row_count);
+	for (size_t i = 0; i < timeline->row_count; i++) {
+		const struct model_row *row = &timeline->rows[i];
+		uint64_t second = (uint64_t)(row->start_ns - model.start_ns) / RUN_SECOND;
+		cr_assert(second > 0);
+		near(row->values[SERIES_ALLOCS], load_of(second), "differences of counters stay exact");
+		cr_assert(isnan(row->values[SERIES_LIVE]));
+	}
+}
