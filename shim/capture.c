@@ -104,6 +104,24 @@ __attribute__((noinline)) void capture_failed(struct thread *thread, enum event_
 						     .args = {kind, (uint64_t)error}});
 }
 
+__attribute__((noinline)) void capture_unrecorded(enum event_kind kind, uint64_t address, uint64_t size_bytes)
+{
+	struct thread *thread = hooks_ready ? thread_self : NULL;
+	if (!thread || thread->mode == MODE_CLOSED || (thread->guard & GUARD_REASON_MASK) != GUARD_WRITE)
+		return;
+	if (event_is_free((uint8_t)kind)) {
+		rings_count_shared(address ? capture_counter(kind) : COUNTER_NULL_FREE, 1);
+	} else if (kind == EVENT_REALLOC) {
+		rings_count_shared(COUNTER_REALLOC, 1);
+		rings_count_shared(COUNTER_REALLOC_BYTES, size_bytes);
+	} else {
+		rings_count_shared(address ? capture_counter(kind) : COUNTER_FAILED, 1);
+		rings_count_shared(COUNTER_ALLOC_BYTES, address ? size_bytes : 0);
+	}
+	if (thread->mode == MODE_FULL && (address || !event_is_free((uint8_t)kind)))
+		rings_count_shared(COUNTER_LOST_REENTRY, 1);
+}
+
 /* ---- realloc ------------------------------------------------------------------------------------------------------ */
 
 struct realloc_start capture_realloc_before(struct thread *thread, uint64_t old_address)

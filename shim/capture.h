@@ -29,6 +29,13 @@ void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uin
 /* A call that returned nothing. `error` is errno after it. */
 void capture_failed(struct thread *thread, enum event_kind kind, uint64_t size_bytes, int error);
 
+/*
+ * For an allocator's hook that found no way in. Where that is because a signal handler interrupted this thread's recording,
+ * the call is counted all the same (beside the thread's own counters, which it may be changing), and in full mode its
+ * event as lost. `address` is 0 for a free of NULL.
+ */
+void capture_unrecorded(enum event_kind kind, uint64_t address, uint64_t size_bytes);
+
 /* realloc: before the call (and before the old block can belong to somebody else), and after it. */
 struct realloc_start {
 	uint64_t time;

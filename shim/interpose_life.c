@@ -49,7 +49,7 @@ static void *run_thread(void *argument)
 {
 	struct thread_start start = *(struct thread_start *)argument;
 	give_start(argument);
-	thread_enter_region(); /* attaches */
+	thread_attach_new();
 	return start.function(start.argument);
 }
 

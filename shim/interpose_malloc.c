@@ -37,6 +37,13 @@
 		block_;                                                                                              \
 	})
 
+/* See capture_unrecorded. Returns the block. */
+static void *unrecorded(enum event_kind kind, void *block, size_t size)
+{
+	capture_unrecorded(kind, (uintptr_t)block, size);
+	return block;
+}
+
 static void *out_of_memory(void *block)
 {
 	if (!block)
@@ -49,7 +56,8 @@ static __attribute__((noinline)) void *malloc_slow(size_t size)
 	struct thread *thread = thread_enter_slow(false);
 	if (thread)
 		return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, real.malloc(size));
-	return hooks_ready ? real.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
+	void *block = hooks_ready ? real.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
+	return unrecorded(EVENT_MALLOC, block, size);
 }
 
 HOOK void *malloc(size_t size)
@@ -60,6 +68,9 @@ HOOK void *malloc(size_t size)
 	return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, real.malloc(size));
 }
 
+/* Ours by a name that nobody can interpose, to compare with what the program binds to. */
+extern __typeof__(malloc) malloc_hook __attribute__((alias("malloc"), visibility("hidden")));
+
 static __attribute__((noinline)) void *calloc_slow(size_t count, size_t size)
 {
 	size_t bytes;
@@ -68,7 +79,7 @@ static __attribute__((noinline)) void *calloc_slow(size_t count, size_t size)
 	if (thread)
 		return RECORD_ALLOCATION(thread, EVENT_CALLOC, overflow ? SIZE_MAX : bytes, real.calloc(count, size));
 	if (hooks_ready)
-		return real.calloc(count, size);
+		return unrecorded(EVENT_CALLOC, real.calloc(count, size), bytes);
 	return overflow ? NULL : bootstrap_allocate(EVENT_CALLOC, bytes, 16);
 }
 
@@ -101,6 +112,8 @@ static bool free_begin(void *block, struct thread **recorded)
 		thread_guard(thread, GUARD_CALL);
 	} else if (own) {
 		bootstrap_free(EVENT_FREE, block);
+	} else {
+		capture_unrecorded(EVENT_FREE, (uintptr_t)block, 0);
 	}
 	return block && !own && hooks_ready;
 }
@@ -200,7 +213,7 @@ HOOK void *realloc(void *old, size_t size)
 	if (likely(thread != NULL))
 		return record_realloc(thread, old, size, realloc_next);
 	if (hooks_ready || bootstrap_owns(old))
-		return realloc_next(old, size);
+		return unrecorded(EVENT_REALLOC, realloc_next(old, size), size);
 	return bootstrap_allocate(EVENT_MALLOC, size, 16);
 }
 
@@ -237,8 +250,11 @@ HOOK int posix_memalign(void **result, size_t alignment, size_t size)
 		*result = bootstrap_allocate(EVENT_ALIGNED, size, alignment);
 		return *result ? 0 : ENOMEM;
 	}
-	if (!thread)
-		return real.posix_memalign(result, alignment, size);
+	if (!thread) {
+		error = real.posix_memalign(result, alignment, size);
+		capture_unrecorded(EVENT_ALIGNED, error ? 0 : (uintptr_t)*result, size);
+		return error;
+	}
 	thread_guard(thread, GUARD_CALL);
 	error = real.posix_memalign(result, alignment, size);
 	thread_guard(thread, GUARD_WRITE);
@@ -256,7 +272,7 @@ HOOK void *aligned_alloc(size_t alignment, size_t size)
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, alignment));
 	if (!thread)
-		return real.aligned_alloc(alignment, size);
+		return unrecorded(EVENT_ALIGNED, real.aligned_alloc(alignment, size), size);
 	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, alignment, real.aligned_alloc(alignment, size));
 }
 
@@ -266,7 +282,7 @@ HOOK void *memalign(size_t alignment, size_t size)
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, alignment));
 	if (!thread)
-		return real.memalign(alignment, size);
+		return unrecorded(EVENT_ALIGNED, real.memalign(alignment, size), size);
 	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, alignment, real.memalign(alignment, size));
 }
 
@@ -278,7 +294,7 @@ HOOK void *valloc(size_t size)
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, PAGE_GUESS));
 	if (!thread)
-		return real.valloc(size);
+		return unrecorded(EVENT_ALIGNED, real.valloc(size), size);
 	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, 0, real.valloc(size));
 }
 
@@ -288,7 +304,7 @@ HOOK void *pvalloc(size_t size)
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, PAGE_GUESS));
 	if (!thread)
-		return real.pvalloc(size);
+		return unrecorded(EVENT_ALIGNED, real.pvalloc(size), size);
 	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, 0, real.pvalloc(size));
 }
 

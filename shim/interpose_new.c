@@ -71,6 +71,8 @@ static void *without_library(size_t size, size_t alignment)
 			thread->new_bytes = size;                                                                    \
 		}                                                                                                    \
 		void *block = likely(next_ != NULL) ? next_ arguments : without_library(size, alignment);            \
+		if (unlikely(!thread))                                                                               \
+			capture_unrecorded(EVENT_NEW, (uintptr_t)block, size);                                       \
 		return likely(thread != NULL) ? record_new(thread, block, size, alignment) : block;                  \
 	}
 
@@ -104,6 +106,8 @@ static void delete_recorded(struct thread *thread, void *block)
 		struct thread *thread = enter();                                                                     \
 		if (likely(thread != NULL))                                                                          \
 			delete_recorded(thread, block);                                                              \
+		else                                                                                                 \
+			capture_unrecorded(EVENT_DELETE, (uintptr_t)block, 0);                                       \
 		if (unlikely(bootstrap_owns(block)))                                                                 \
 			bootstrap_free(EVENT_DELETE, block);                                                         \
 		else if (likely(next_ != NULL))                                                                      \

@@ -14,6 +14,7 @@
 #include "shim/raw.h"
 #include "shim/real.h"
 #include "shim/registry.h"
+#include "shim/source.h"
 #include "shim/stacks.h"
 #include "shim/tracefile.h"
 #include "shim/unwind.h"
@@ -124,6 +125,7 @@ static void start_recording(void)
 	else
 		modules_refresh();
 	capture_stack_depth = strcmp(unwind_name(), "none") ? config.stack_depth : 0;
+	source_warn();
 	process_block_write();
 	tracefile_close();
 	registry_start();
@@ -313,19 +315,21 @@ void lifecycle_after_detach(void)
 
 /* ---- the slow way into a hook --------------------------------------------------------------------------------------- */
 
-/* The hook whose frame the guard names has been left by a jump: its frame is not on the stack any more. */
+/* The kernel puts the registers of what it interrupts between a hook's frame and a handler's: at least this much. */
+#define SIGNAL_FRAME_BYTES_MIN 512
+
+/*
+ * The hook that set the guard has been left by a jump out of a signal handler: its frame is not on the stack any more.
+ * Where we are as high as that frame, or closer below it than a handler can be, nothing of it can be left.
+ */
 static bool guard_is_stale(const struct thread *thread)
 {
 	uintptr_t frame = thread->guard & ~(uintptr_t)GUARD_REASON_MASK, here = (uintptr_t)__builtin_frame_address(0);
+	bool nested = (thread->guard & GUARD_REASON_MASK) == GUARD_CALL;
 	stack_t stack;
-	if (here < frame || raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
+	if (here + (nested ? 0 : SIGNAL_FRAME_BYTES_MIN) < frame || raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
 		return false;
-	if (stack.ss_flags & SS_ONSTACK)
-		return false; /* a handler may well have interrupted the hook */
-	uintptr_t low = (uintptr_t)stack.ss_sp;
-	if (!(stack.ss_flags & SS_DISABLE) && frame - low < stack.ss_size)
-		return true; /* it was on the signal stack, and we are not */
-	return here > frame;
+	return !(stack.ss_flags & SS_ONSTACK); /* a handler with a stack of its own may be anywhere */
 }
 
 static struct thread *attach(bool nested)
@@ -343,6 +347,12 @@ static struct thread *attach(bool nested)
 	return thread;
 }
 
+void thread_attach_new(void)
+{
+	if (!thread_self)
+		attach(false);
+}
+
 __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok)
 {
 	if (!hooks_ready && !lifecycle_start_early())
@@ -356,8 +366,9 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok)
 		thread->guard = GUARD_NONE;
 	switch (thread->guard & GUARD_REASON_MASK) {
 	case GUARD_WRITE:
-		thread_count(thread, COUNTER_LOST_REENTRY);
-		return NULL;
+		if (nested_ok)
+			rings_count_shared(COUNTER_LOST_REENTRY, 1);
+		return NULL; /* an allocator's hook counts by capture_unrecorded() */
 	case GUARD_CALL:
 		return nested_ok ? thread : NULL;
 	default:

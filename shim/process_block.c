@@ -12,6 +12,7 @@
 #include "shim/config.h"
 #include "shim/raw.h"
 #include "shim/registry.h"
+#include "shim/source.h"
 #include "shim/tracefile.h"
 #include "shim/unwind.h"
 
@@ -128,6 +129,8 @@ static void put_settings(void)
 	put_number("ring_mib", (long long)config.ring_mib);
 	put_number("max_mib", (long long)config.max_mib);
 	put_text("unwinder", unwind_name());
+	put_text("malloc_source", source_name());
+	put_text("malloc_source_reason", source_reason());
 	put_text("rseq_owner", registry_glibc_owns_rseq() ? "glibc" : "none");
 }
 

@@ -8,7 +8,8 @@
  *   0              no hook of this thread is at work
  *   frame | CALL   inside the next allocator function: nested allocator calls belong to it and do not count again,
  *                  region calls (an allocator growing) do
- *   frame | WRITE  the thread is writing a record: an event of a signal handler that interrupts it is lost, and counted
+ *   frame | WRITE  the thread is writing a record: a call by a signal handler that interrupts it is counted, in full mode
+ *                  its event is lost
  * A frame that is no longer on the stack (a handler left by longjmp) makes the guard stale; thread_enter_slow finds out.
  */
 #ifndef MTRACE_THREAD_H
@@ -119,10 +120,13 @@ static inline void thread_unguard(struct thread *thread)
 
 /*
  * For a hook that thread_enter() refused: attaches a new thread, clears a stale guard. Returns the thread to record
- * with, or NULL: forward the call and record nothing. Counts what is lost by that. `nested_ok`: a region or life hook,
- * which is recorded inside an allocator call too.
+ * with, or NULL: forward the call and record nothing. `nested_ok`: a region or life hook, which is recorded inside an
+ * allocator call too, and counted as lost inside a record.
  */
 struct thread *thread_enter_slow(bool nested_ok);
+
+/* As the way in for a thread that has just started. */
+void thread_attach_new(void);
 
 /* As thread_enter, for region and life hooks: recorded inside an allocator call too. */
 static inline struct thread *thread_enter_region(void)

@@ -248,7 +248,7 @@ bool tracefile_keyframe_due(void)
 	if (!file.region_end)
 		return false;
 	uint64_t half = (file.region_end - file.region_start) / 2;
-	if (file.appended_bytes - file.keyframe_position < half)
+	if (file.keyframe_position && file.appended_bytes - file.keyframe_position < half)
 		return false;
 	file.keyframe_position = file.appended_bytes;
 	return true;

@@ -43,7 +43,8 @@ struct block_times {
 #define TRACEFILE_PLAIN 0
 bool tracefile_append(enum block_type type, const void *payload, size_t bytes, struct block_times times, int level);
 
-/* A flight recorder's region has been half filled since the last call that returned true (or is new). */
+/* A flight recorder's region has been half filled since the last call that returned true, or is new: so that there is
+ * always one whole keyframe in it. */
 bool tracefile_keyframe_due(void);
 
 uint64_t tracefile_stored_bytes(void);

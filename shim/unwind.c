@@ -254,11 +254,22 @@ static bool stack_suffices(struct thread *thread)
 	return here - (uintptr_t)stack.ss_sp > STACK_NEEDED_BYTES;
 }
 
+/* What the unwinder allocates on its way is none of the guest's calls: guarded as if inside one. */
+static unsigned backtrace_guarded(struct thread *thread, void **frames, unsigned depth)
+{
+	uintptr_t outer = thread->guard;
+	thread_guard(thread, GUARD_CALL);
+	unsigned count = backtrace_any(frames, depth);
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->guard = outer;
+	return count;
+}
+
 void unwind_warm(struct thread *thread)
 {
 	void *frames[SHIM_FRAMES_MAX];
 	if ((unwinder.backtrace || unwinder.gcc_backtrace) && stack_suffices(thread)) {
-		backtrace_any(frames, SHIM_FRAMES_MAX);
+		backtrace_guarded(thread, frames, SHIM_FRAMES_MAX);
 		thread->warm = true;
 	}
 }
@@ -268,7 +279,7 @@ unsigned unwind_stack(struct thread *thread, uint64_t *frames, unsigned depth)
 	if (!thread->warm || !stack_suffices(thread))
 		return 0;
 	void **addresses = (void **)frames;
-	unsigned count = backtrace_any(addresses, depth), skip = 0;
+	unsigned count = backtrace_guarded(thread, addresses, depth), skip = 0;
 	while (skip < count && modules_own(frames[skip]))
 		skip++;
 	memmove(frames, frames + skip, (count - skip) * sizeof *frames);

@@ -112,6 +112,8 @@ static void write_events(void)
 	for (unsigned i = 0; i < writer.pending_count; i++)
 		rings_release(writer.pending[i]);
 	writer.pending_count = 0;
+	if (tracefile_keyframe_due())
+		keyframe_write_all();
 }
 
 /* Copies what is new of a chunk behind the others. Where its start was written before, all of it is repeated: a piece
@@ -225,8 +227,6 @@ static void tick(uint64_t now_ns)
 		write_mark();
 	}
 	registry_reap();
-	if (tracefile_keyframe_due())
-		keyframe_write_all();
 	writer.watermark = writer.request_time;
 	writer.request_time = clock_now();
 	for_each_thread(ask_for_chunk);
