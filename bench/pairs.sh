@@ -7,7 +7,8 @@
 #          machine meets all of them
 #
 # A figure of an arm is compared within its round, and the median over the rounds is what is reported, with the least
-# and the greatest beside it. Every single figure goes to results.tsv: part, workload, arm, round, metric, value.
+# and the greatest beside it. Lost events are summed over the rounds; bytes on disk are per event, where each call is
+# one (full mode). Every single figure goes to results.tsv: part, workload, arm, round, metric, value.
 #
 # The script that sources this exits with bench_failed, which is 1 after a run that failed.
 
@@ -50,7 +51,7 @@ machine    ${cpu:-unknown CPU}, $(uname -m), $(nproc) CPUs, $(awk '/^MemTotal/ {
 kernel     $(uname -r), $(getconf GNU_LIBC_VERSION), clock $(cat /sys/devices/system/clocksource/clocksource0/current_clocksource 2>/dev/null || say unknown)
 THP        enabled $thp, defrag $defrag
 load       $(cut -d ' ' -f 1-3 /proc/loadavg) before the start
-files      $out ($(stat -f -c %T "$out"))
+files      $out ($(df --output=fstype "$out" | tail -n 1))
 settings   $rounds rounds of $seconds s, $threads threads
 TEXT
 	awk -v cpus="$(nproc)" '{ exit !($1 > 0.3 * cpus) }' /proc/loadavg &&
@@ -120,7 +121,7 @@ mallocbench_part() {
 				record mallocbench "${line% *} threads" "$arm" "$round" ns_per_pair "${line#* }"
 			done < <(grep -o '{"pairs.*' "$out/run.out" |
 				jq -r --argjson n "$threads" '.results[] | select(.threads == 1 or .threads == $n) | "\(.threads) \(.ns_per_pair)"')
-			record_trace mallocbench all "$arm" "$round"
+			record_trace mallocbench "1 to $threads threads" "$arm" "$round"
 		done < <(rotated "$round" "$@")
 	done
 	remove_traces
@@ -216,7 +217,7 @@ table() {
 		$5 == "events" { events[$2, $3] += $6 }
 		$5 == "trace_bytes" { bytes[$2, $3] += $6 }
 		END {
-			printf "%-14s %-18s %12s  %-7s %-15s %10s %12s\n", part, "arm", metric, how == "ratio" ? "ratio" : "added", "least..most", "lost", "bytes/event"
+			printf "%-16s %-18s %12s  %-7s %-15s %10s %12s\n", part, "arm", metric, how == "ratio" ? "ratio" : "added", "least..most", "lost", "bytes/event"
 			for (r = 1; r <= rows; r++) {
 				split(order[r], key, FS); w = key[1]; arm = key[2]
 				n = m = 0
@@ -230,12 +231,13 @@ table() {
 					against[++m] = how == "ratio" ? own[n] / b : own[n] - b
 				}
 				split("", sorted)
-				if (n) line = sprintf("%-14s %-18s %12.1f", w, arm, median(own, n, sorted))
-				else line = sprintf("%-14s %-18s %12s", w, arm, "")
+				if (n) line = sprintf("%-16s %-18s %12.1f", w, arm, median(own, n, sorted))
+				else line = sprintf("%-16s %-18s %12s", w, arm, "")
 				split("", sorted)
 				if (m) { mid = median(against, m, sorted); line = line sprintf("  %-7.3f %-15s", mid, sprintf("%.3f..%.3f", least, most)) }
 				else line = line sprintf("  %-7s %-15s", "", "")
-				if ((w, arm) in traced) line = line sprintf(" %10d %12s", lost[w, arm], events[w, arm] ? sprintf("%.2f", bytes[w, arm] / events[w, arm]) : "")
+				if ((w, arm) in traced) line = line sprintf(" %10d", lost[w, arm])
+				if (arm ~ /^full/ && events[w, arm]) line = line sprintf(" %12.2f", bytes[w, arm] / events[w, arm])
 				print line
 			}
 		}' "$tsv"

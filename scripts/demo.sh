@@ -45,7 +45,7 @@ workload() {
 	local cache_mib=$((records * 300 / 1048576))
 	build/ycsb-embedded "$phase" "$engine" -threads "$threads" \
 		-p "recordcount=$records" -p "$engine.dir=$out/database" \
-		-p "$engine.cache=$((cache_mib > 10 ? cache_mib : 10))M" "$@"
+		-p "$engine.cache=$((cache_mib > 10 ? cache_mib : 10))M" -p maxscanlength=50 "$@"
 }
 
 how_with_mongod() {
@@ -73,7 +73,8 @@ workload load >"$out/ycsb-load.txt" 2>&1 || die "loading failed, see $out/ycsb-l
 
 say "demo: running for $seconds s with $threads threads under libmtrace.so (mode sample)"
 MTRACE_OUT="$out/demo.mtr" MTRACE_MODE=sample LD_PRELOAD="$root/build/libmtrace.so" \
-	workload run -s -p status.interval=1 -p "maxexecutiontime=$seconds" 2>&1 | tee "$out/ycsb-run.txt"
+	workload run -s -p status.interval=1 -p "maxexecutiontime=$seconds" 2>&1 |
+	tee "$out/ycsb-run.txt" | sed -u 's/current ops\/sec;.*/ops\/s/' # the file has the latencies of each line, too
 rm -rf "$out/database"
 
 say

@@ -56,11 +56,22 @@ check_shell() {
 check_gcc() { each_source 'trace|shim|analyzer|bench|tests' "gcc @FLAGS@ -Werror -c -o /dev/null @FILE@"; }
 check_clang() { each_source 'trace|shim|analyzer|bench|tests' "clang @FLAGS@ -Werror -Wno-unknown-warning-option -fsyntax-only @FILE@"; }
 
+# tidy_one FILE FLAG...: what passed once is remembered by its preprocessed text with comments, flags and settings.
 # clang-tidy counts on standard error the warnings that it suppressed; that is no news.
-check_tidy() {
-	each_source 'trace|shim|analyzer|bench' \
-		"clang-tidy --quiet --warnings-as-errors='*' @FILE@ -- @FLAGS@ -Wno-unknown-warning-option 2>$work/tidy.\$\$ || { cat $work/tidy.\$\$; exit 1; }"
+tidy_one() {
+	local file=$1 key
+	shift
+	set -- "$@" -Wno-unknown-warning-option
+	key=$({ clang-tidy --version && cat .clang-tidy && say "$*" && clang "$@" -E -C "$file"; } | sha256sum)
+	key=build/lint/tidy-${key%% *}
+	[ ! -e "$key" ] || return 0
+	clang-tidy --quiet --warnings-as-errors='*' "$file" -- "$@" 2>"$work/tidy.$$" || { cat "$work/tidy.$$" && return 1; }
+	mkdir -p build/lint && : >"$key"
 }
+export -f tidy_one say
+export work
+
+check_tidy() { each_source 'trace|shim|analyzer|bench' "tidy_one @FILE@ @FLAGS@"; }
 
 check_cppcheck() {
 	cppcheck --quiet -j "$jobs" --std=c11 --language=c --enable=warning,performance,portability --inline-suppr \
@@ -75,7 +86,7 @@ run_check() {
 		say "ok   $name ($((SECONDS - started)) s)"
 		passed=$((passed + 1))
 	else
-		sed -n '1,200s/^/     /p' "$work/$name.log"
+		sed -n '1,2000s/^/     /p' "$work/$name.log"
 		say "FAIL $name ($((SECONDS - started)) s)"
 		failed=$((failed + 1))
 	fi
