@@ -60,9 +60,12 @@ HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, voi
 	if (!start)
 		return real.pthread_create(thread, attributes, function, argument);
 	*start = (struct thread_start){function, argument};
+	registry_thread_created();
 	int error = real.pthread_create(thread, attributes, run_thread, start);
-	if (error)
+	if (error) {
 		give_start(start);
+		registry_thread_gone();
+	}
 	return error;
 }
 

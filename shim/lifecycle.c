@@ -130,7 +130,7 @@ static void start_recording(void)
 	tracefile_close();
 	registry_start();
 	set_phase(PHASE_RECORDING);
-	registry_attach(false);
+	registry_attach(false, false);
 	bootstrap_replay(replay_one);
 }
 
@@ -332,7 +332,7 @@ static bool guard_is_stale(const struct thread *thread)
 	return !(stack.ss_flags & SS_ONSTACK); /* a handler with a stack of its own may be anywhere */
 }
 
-static struct thread *attach(bool nested)
+static struct thread *attach(bool nested, bool counted)
 {
 	if (lifecycle_phase() != PHASE_RECORDING)
 		return NULL;
@@ -341,7 +341,7 @@ static struct thread *attach(bool nested)
 			set_phase(PHASE_SILENT); /* a fork past our hook */
 		return NULL;
 	}
-	struct thread *thread = registry_attach(nested);
+	struct thread *thread = registry_attach(nested, counted);
 	if (!thread)
 		rings_count_shared(COUNTER_LOST_NO_THREAD, 1);
 	return thread;
@@ -350,7 +350,7 @@ static struct thread *attach(bool nested)
 void thread_attach_new(void)
 {
 	if (!thread_self)
-		attach(false);
+		attach(false, true);
 }
 
 __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok)
@@ -359,7 +359,7 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok)
 		return NULL;
 	struct thread *thread = thread_self;
 	if (!thread)
-		return attach(nested_ok);
+		return attach(nested_ok, false);
 	if (thread->mode == MODE_CLOSED)
 		return NULL;
 	if (thread->guard && guard_is_stale(thread))

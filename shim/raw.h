@@ -110,6 +110,14 @@ static inline void raw_block_signals(uint64_t *previous)
 	raw4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)previous, RAW_KERNEL_SIGSET_BYTES);
 }
 
+/* For a thread that is never to run a handler of the guest's. glibc's own two stay open: setuid and the like wait until
+ * every thread has answered. */
+static inline void raw_block_guest_signals(void)
+{
+	uint64_t guests = ~(UINT64_C(3) << 31); /* all but 32 and 33 */
+	raw4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&guests, 0, RAW_KERNEL_SIGSET_BYTES);
+}
+
 static inline void raw_restore_signals(const uint64_t *previous)
 {
 	raw4(SYS_rt_sigprocmask, SIG_SETMASK, (long)previous, 0, RAW_KERNEL_SIGSET_BYTES);

@@ -21,17 +21,32 @@ void real_resolve(void)
 #undef REAL_LOOK_UP
 }
 
-void *real_operator(const char *name, const void *caller)
+static bool is_ours(const void *function)
 {
-	Dl_info object;
-	void *function = next(name);
-	if (function || !dladdr(caller, &object) || !object.dli_fname)
-		return function;
-	/* The object is loaded: this only gives a handle, whose search covers it and what it depends on. */
-	void *handle = real.dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	Dl_info object, self;
+	return dladdr(function, &object) && dladdr(&real, &self) && object.dli_fbase == self.dli_fbase;
+}
+
+/* What a loaded object, and what it depends on, define under this name; NULL: nothing, or only we do. */
+static void *defined_near(const char *object, const char *name)
+{
+	void *handle = object ? real.dlopen(object, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 	if (!handle)
 		return NULL;
-	function = dlsym(handle, name);
+	void *function = dlsym(handle, name);
 	real.dlclose(handle);
+	return function && !is_ours(function) ? function : NULL;
+}
+
+/* A caller that jumped here instead of calling left somebody else's return address: then the usual libraries are asked. */
+void *real_operator(const char *name, const void *caller)
+{
+	static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
+	Dl_info object;
+	void *function = next(name);
+	if (!function && dladdr(caller, &object))
+		function = defined_near(object.dli_fname, name);
+	for (size_t i = 0; !function && i < sizeof libraries / sizeof *libraries; i++)
+		function = defined_near(libraries[i], name);
 	return function;
 }

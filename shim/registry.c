@@ -11,6 +11,7 @@
 #include "shim/raw.h"
 #include "shim/ring.h"
 #include "shim/unwind.h"
+#include "shim/writer.h"
 
 /* glibc calls destructors in up to four rounds; the key sets itself again until the last. */
 #define DESTRUCTOR_ROUNDS 4
@@ -19,6 +20,7 @@ __thread struct thread *thread_self;
 
 static pthread_key_t exit_key;
 static bool exit_key_valid;
+static _Atomic uint32_t guest_threads; /* that have been started, or met, and have not said good-bye */
 static const volatile uint32_t cpu_unknown = EVENT_CPU_UNKNOWN;
 
 /* ---- rseq ----------------------------------------------------------------------------------------------------------- */
@@ -72,12 +74,26 @@ static void on_thread_exit(void *argument)
 		return;
 	if (++thread->exit_rounds < DESTRUCTOR_ROUNDS)
 		pthread_setspecific(exit_key, thread);
-	else
+	else {
 		say_goodbye(thread);
+		registry_thread_gone();
+	}
+}
+
+void registry_thread_created(void)
+{
+	atomic_fetch_add(&guest_threads, 1);
+}
+
+void registry_thread_gone(void)
+{
+	if (atomic_fetch_sub(&guest_threads, 1) == 1)
+		writer_retire();
 }
 
 void registry_start(void)
 {
+	atomic_store(&guest_threads, 0);
 	if (!exit_key_valid)
 		exit_key_valid = pthread_key_create(&exit_key, on_thread_exit) == 0;
 }
@@ -98,13 +114,15 @@ static void set_up(struct thread *thread)
 	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
 }
 
-struct thread *registry_attach(bool nested)
+struct thread *registry_attach(bool nested, bool counted)
 {
 	int error = errno;
 	struct thread *thread = rings_take_slot();
 	if (!thread)
 		return NULL;
 	set_up(thread);
+	if (!counted)
+		registry_thread_created();
 	thread->mode = lifecycle_mode();
 	thread_guard(thread, GUARD_CALL); /* what follows may allocate: that is ours, not the guest's */
 	thread_self = thread;

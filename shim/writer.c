@@ -32,6 +32,8 @@ enum command {
 	COMMAND_FINISH = 1,
 	COMMAND_FINISHED = 2,
 	COMMAND_RESUME = 3,
+	COMMAND_RETIRE = 4,
+	COMMAND_RETIRED = 5,
 };
 
 static struct {
@@ -39,6 +41,7 @@ static struct {
 	_Atomic uint32_t sleeping; /* futex word: 1 while the writer sleeps */
 	_Atomic uint32_t ready;    /* the thread has its own descriptors */
 	bool has_thread;
+	uint32_t kernel_tid;
 	enum end_reason reason;
 	int status;
 
@@ -314,7 +317,7 @@ static void sleep_until(uint64_t due_ns)
 	atomic_store(&writer.sleeping, 1);
 	/* Looked at after `sleeping` is set: who changes them afterwards wakes us. */
 	uint32_t command = atomic_load(&writer.command);
-	bool work = command == COMMAND_FINISH || (rings_low() && rings_ready());
+	bool work = command == COMMAND_FINISH || command == COMMAND_RETIRE || (rings_low() && rings_ready());
 	if (!work)
 		raw_futex_wait(&writer.sleeping, 1, due_ns - now_ns);
 	atomic_store(&writer.sleeping, 0);
@@ -351,8 +354,7 @@ static void close_files(void)
 /* The path must be good for as long as the guest lives, whatever it does to its working directory or root. */
 static void set_up_thread(void)
 {
-	uint64_t signals;
-	raw_block_signals(&signals);
+	raw_block_guest_signals();
 	thread_self = &writer.self;
 	raw2(SYS_prctl, PR_SET_NAME, (long)"mtrace-writer");
 	bool own_table = raw1(SYS_unshare, CLONE_FILES) == 0;
@@ -367,6 +369,7 @@ static void set_up_thread(void)
 static void *writer_main(void *argument)
 {
 	(void)argument;
+	writer.kernel_tid = (uint32_t)raw_tid();
 	set_up_thread();
 	for (;;) {
 		drain();
@@ -375,8 +378,12 @@ static void *writer_main(void *argument)
 		if (now_ns >= writer.next_tick_ns)
 			tick(now_ns);
 		obey();
+		if (atomic_load(&writer.command) == COMMAND_RETIRE)
+			break;
 		sleep_until(writer.next_tick_ns);
 	}
+	close_files();
+	atomic_store(&writer.command, COMMAND_RETIRED);
 	return NULL;
 }
 
@@ -459,6 +466,28 @@ bool writer_finish(enum end_reason reason, int status)
 		raw_futex_wait(&writer.command, COMMAND_FINISH, deadline_ns - now_ns);
 	}
 	return true;
+}
+
+/* Whether the thread is gone for libc too is only seen by its kernel thread being gone. */
+static bool thread_is_gone(void)
+{
+	return atomic_load(&writer.command) == COMMAND_RETIRED &&
+	       raw3(SYS_tgkill, raw_pid(), (long)writer.kernel_tid, 0) == -ESRCH;
+}
+
+void writer_retire(void)
+{
+	if (!writer.has_thread)
+		return;
+	uint32_t none = COMMAND_NONE;
+	if (!atomic_compare_exchange_strong(&writer.command, &none, COMMAND_RETIRE) && none != COMMAND_RESUME)
+		return;
+	atomic_store(&writer.command, COMMAND_RETIRE);
+	writer_wake();
+	struct timespec pause = {0, 100000};
+	for (uint64_t waited_ns = 0; !thread_is_gone() && waited_ns < FINISH_WAIT_NS; waited_ns += 100000)
+		raw2(SYS_nanosleep, (long)&pause, 0);
+	writer.has_thread = !thread_is_gone();
 }
 
 void writer_resume(void)

@@ -33,6 +33,12 @@ bool writer_finish(enum end_reason reason, int status);
 /* The end did not come (an exec that failed): goes on after writer_finish(). */
 void writer_resume(void);
 
+/*
+ * The thread ends, the trace goes on without it: for when the guest's last thread is about to end. libc ends the process
+ * with its last thread, and the writer would count as one. writer_finish() then does the rest of the work.
+ */
+void writer_retire(void);
+
 /* After a fork: there is no writer thread in this process. */
 void writer_forget(void);
 
