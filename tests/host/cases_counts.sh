@@ -2,7 +2,7 @@
 # Counts and sizes: what the trace says against what the guest knows.
 
 # The difference between the guest with and without its calls is exact, whatever libc allocates at start and end; what
-# libc does by itself must be little (the thread's table of thread-local storage, from the loader's calloc).
+# libc does by itself must be little (each thread's table of thread-local storage, dlerror's messages).
 case_counted() {
 	local mode field wanted empty reference
 	untraced plain "$guests/counted"
@@ -55,7 +55,7 @@ case_cxx_counts() {
 }
 
 case_interface() {
-	guest abi
+	guest abi pvalloc
 	complete
 }
 
@@ -75,9 +75,11 @@ case_process_state() {
 }
 
 case_own_malloc() {
-	guest ownmalloc
 	local mode
+	silent=0
+	guest ownmalloc
 	for mode in sample full; do
+		[ "$(grep -c '^mtrace:' "$mode.err")" = 1 ] || fail "$mode: not one line that says what is not seen: $(cat "$mode.err")"
 		info "$mode"
 		counts "$mode"
 		fact "$mode" '.malloc_source != "interposed" and (.malloc_source_reason | length) > 0'
@@ -108,7 +110,7 @@ behind() { # LIBRARY
 	done
 	guest dlloop
 	guest threads wide
-	complete
+	complete lossy
 	guest exits thread-exit
 }
 

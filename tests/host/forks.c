@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 enum { CHILD_ALLOCS = 20000, PARENT_ALLOCS = 100 };
 
@@ -61,10 +62,11 @@ static atomic_bool is_over;
 static void *keep_allocating(void *counter)
 {
 	unsigned long *done = counter;
+	const struct timespec breath = {0, 50000};
 	while (!atomic_load(&is_over)) {
 		allocate(100);
 		*done += 100;
-		sched_yield();
+		nanosleep(&breath, NULL);
 	}
 	return NULL;
 }

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 {
 	require(argc == 3);
 	uint64_t total = strtoull(argv[2], NULL, 10);
-	int fd = open(argv[1], O_RDWR | O_CREAT, 0666);
+	int fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0666);
 	require(fd >= 0 && ftruncate(fd, sizeof *counters) == 0);
 	counters = mmap(NULL, sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	require(counters != MAP_FAILED);

@@ -15,8 +15,17 @@
 enum { WANTED = 1500, HANDLER_BYTES = 8192, LEGACY_SIGSTKSZ = 8192 };
 
 static volatile sig_atomic_t handled;
+static timer_t timer;
 static sigjmp_buf back;
 static volatile sig_atomic_t may_jump;
+
+/* Once only, and again at the end of each handler: a slow machine still gets on between two signals. */
+static void arm_timer(void)
+{
+	const struct itimerspec once = {{0, 0}, {0, 100000}};
+	if (timer_settime(timer, 0, &once, NULL) != 0)
+		_exit(96);
+}
 
 static void on_signal_allocate(int number)
 {
@@ -32,8 +41,9 @@ static void on_signal_allocate(int number)
 		_exit(97);
 	free(p);
 	free(q);
-	errno = saved;
 	handled = handled + 1;
+	arm_timer();
+	errno = saved;
 }
 
 static void on_signal_map(int number)
@@ -47,8 +57,9 @@ static void on_signal_map(int number)
 	if (mprotect(p, 4096, PROT_READ) != 0 || madvise(p, HANDLER_BYTES, MADV_DONTNEED) != 0 ||
 	    munmap(p, HANDLER_BYTES) != 0)
 		_exit(97);
-	errno = saved;
 	handled = handled + 1;
+	arm_timer();
+	errno = saved;
 }
 
 static void on_signal_jump(int number)
@@ -63,10 +74,8 @@ static void start_timer(void (*handler)(int), int flags)
 	struct sigaction action = {.sa_handler = handler, .sa_flags = flags | SA_RESTART};
 	sigaction(SIGPROF, &action, NULL);
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
-	struct itimerspec period = {{0, 100000}, {0, 100000}};
-	timer_t timer;
 	require(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
-	require(timer_settime(timer, 0, &period, NULL) == 0);
+	arm_timer();
 }
 
 static void stop_signals(void)
@@ -143,8 +152,9 @@ static void run_regions(void)
 	stop_signals();
 	unsigned long handlers = (unsigned long)handled;
 	guest_count("allocs", done, done + 64);
-	guest_count("mmaps", handlers, handlers + 16);
-	guest_count("munmaps", handlers, handlers + 16);
+	guest_count("mmaps+.lost", handlers,
+		    4 * handlers + 16); /* a handler's event may meet one being written */
+	guest_count("munmaps+.lost", handlers, 4 * handlers + 16);
 }
 
 static void run_jump(void)

@@ -13,7 +13,16 @@ enum { WANTED = 1500 };
 static volatile sig_atomic_t handled;
 static volatile sig_atomic_t is_jumping;
 static volatile unsigned long done;
+static timer_t timer;
 static sigjmp_buf back;
+
+/* Once only, and again at the end of each handler: a slow machine still gets on between two signals. */
+static void arm_timer(void)
+{
+	const struct itimerspec once = {{0, 0}, {0, 150000}};
+	if (timer_settime(timer, 0, &once, NULL) != 0)
+		_exit(96);
+}
 
 static void on_signal(int number)
 {
@@ -24,6 +33,7 @@ static void on_signal(int number)
 	p[99] = 1;
 	free(p);
 	handled = handled + 1;
+	arm_timer();
 	if (is_jumping)
 		siglongjmp(back, 1);
 }
@@ -33,10 +43,8 @@ static void start_timer(void)
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	sigaction(SIGPROF, &action, NULL);
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
-	struct itimerspec period = {{0, 150000}, {0, 150000}};
-	timer_t timer;
 	require(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
-	require(timer_settime(timer, 0, &period, NULL) == 0);
+	arm_timer();
 }
 
 static void churn(void)
@@ -63,9 +71,12 @@ int main(int argc, char **argv)
 	signal(SIGPROF, SIG_IGN);
 	is_jumping = 0;
 	check(handled >= WANTED);
-	unsigned long least = done + (unsigned long)handled;
-	/* each jump may leave one malloc that was recorded and not counted here */
-	guest_count("allocs", least, least + (jumps ? (unsigned long)handled : 0) + 64);
+	/*
+	 * Of the handlers' mallocs those that interrupted another count as part of it: a preloaded object
+	 * cannot tell them from calls that the allocator makes to itself. A jump may leave one that was
+	 * recorded and not counted here.
+	 */
+	guest_count("allocs+.lost", done, done + 2 * (unsigned long)handled + 64);
 	say("at least %d signals handled", WANTED);
 	return 0;
 }
