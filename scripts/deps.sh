@@ -48,6 +48,7 @@ lint    need clang-tidy                                 static analysis
 lint    need clang-format                               layout of the sources
 lint    need cppcheck                                   static analysis
 lint    need jq                                         list of compile commands
+lint    want libclang-rt-dev|libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-14-dev  sanitizers and libFuzzer for make fuzz
 lint    want shellcheck                                 the scripts themselves
 TABLE
 }
