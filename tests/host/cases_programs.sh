@@ -84,7 +84,7 @@ case_exec_bare() {
 	[ ! -e full.mtr.2 ] || fail "a program without LD_PRELOAD has a trace"
 }
 
-case_cxx() { guest cxx && complete; }
+case_cxx() { guest cxx throwing && complete; }
 case_cxx_replaced_new() { guest cxxreplaced && complete; }
 case_cxx_library_in_c() { guest cdl && complete; }
 

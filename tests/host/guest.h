@@ -74,7 +74,8 @@ static inline void guest_failed(const char *file, int line, const char *what)
 		}                                                                                            \
 	} while (0)
 
-/* `field` of `info --json` must lie within [least, most] for this very run. "allocs+.lost" is a field as well. */
+/* `field` of `info --json` must lie within [least, most] for this very run. "allocs+.lost" is a field as
+ * well. */
 static inline void guest_count(const char *field, unsigned long long least, unsigned long long most)
 {
 	const char *path = getenv("GUEST_COUNTS");
