@@ -62,7 +62,7 @@ tidy_one() {
 	local file=$1 key
 	shift
 	set -- "$@" -Wno-unknown-warning-option
-	key=$({ clang-tidy --version && cat .clang-tidy && say "$*" && clang "$@" -E -C "$file"; } | sha256sum)
+	key=$({ clang-tidy --version && cat .clang-tidy "${file%/*}/.clang-tidy" 2>/dev/null; say "$*" && clang "$@" -E -C "$file"; } | sha256sum)
 	key=build/lint/tidy-${key%% *}
 	[ ! -e "$key" ] || return 0
 	clang-tidy --quiet --warnings-as-errors='*' "$file" -- "$@" 2>"$work/tidy.$$" || { cat "$work/tidy.$$" && return 1; }
