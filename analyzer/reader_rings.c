@@ -45,10 +45,16 @@ static void add_counters(struct trace *trace, const _Atomic uint64_t counters[CO
 		trace->info.counters[i] += atomic_load_explicit(&counters[i], memory_order_relaxed);
 }
 
-static bool add_slot(struct trace *trace, const struct ring_slot *slot)
+static void add_retired(struct trace *trace, const struct rings_header *header)
 {
-	uint32_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
-	if (state == SLOT_FREE)
+	uint64_t epoch = atomic_load_explicit(&header->retired_epoch, memory_order_relaxed);
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
+		trace->info.counters[i] += header->retired_counters[epoch % 2][i];
+}
+
+static bool add_slot(struct trace *trace, const struct ring_slot *slot, uint64_t retired_epoch)
+{
+	if (!ring_slot_counts(slot, retired_epoch))
 		return true;
 	add_counters(trace, slot->counters);
 	struct thread_record record = {
@@ -61,12 +67,12 @@ static bool add_slot(struct trace *trace, const struct ring_slot *slot)
 	return defs_thread(trace, &record);
 }
 
-static bool add_slots(struct trace *trace, const uint8_t *extent)
+static bool add_slots(struct trace *trace, const uint8_t *extent, uint64_t retired_epoch)
 {
 	for (size_t at = 0; at < RINGS_EXTENT_BYTES; at += SLOT_BYTES) {
 		struct ring_slot slot;
 		memcpy(&slot, extent + at, sizeof slot);
-		if (!add_slot(trace, &slot))
+		if (!add_slot(trace, &slot, retired_epoch))
 			return false;
 	}
 	return true;
@@ -93,10 +99,12 @@ static bool add_chunk(struct trace *trace, uint64_t offset, const uint8_t *bytes
 	return true;
 }
 
-static bool add_extent(struct trace *trace, unsigned kind, uint64_t offset, const uint8_t *extent)
+static bool add_extent(struct trace *trace, const struct rings_header *header, unsigned kind, uint64_t offset,
+		       const uint8_t *extent)
 {
 	if (kind == EXTENT_SLOTS)
-		return add_slots(trace, extent);
+		return add_slots(trace, extent,
+				 atomic_load_explicit(&header->retired_epoch, memory_order_relaxed));
 	uint32_t step = kind == EXTENT_LARGE ? CHUNK_LARGE_BYTES : CHUNK_SMALL_BYTES;
 	for (uint32_t at = 0; at < RINGS_EXTENT_BYTES; at += step)
 		if (!add_chunk(trace, offset + at, extent + at, step))
@@ -123,7 +131,7 @@ static bool read_extents(struct trace *trace, const struct rings_header *header,
 		if (got == 0)
 			damage_add(trace, trace->rings_path, offset, RINGS_EXTENT_BYTES,
 				   "the rings file is cut off here");
-		good = got == 0 || (got == 1 && add_extent(trace, kind, offset, extent));
+		good = got == 0 || (got == 1 && add_extent(trace, header, kind, offset, extent));
 	}
 	free(extent);
 	return good || error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
@@ -155,6 +163,7 @@ static bool rings_read(struct trace *trace, struct error *error)
 		trace->info.counters_known = true;
 		memset(trace->info.counters, 0, sizeof trace->info.counters);
 		add_counters(trace, header->shared_counters);
+		add_retired(trace, header);
 		good = read_extents(trace, header, error);
 		if (trace->ring_chunks_count)
 			qsort(trace->ring_chunks, trace->ring_chunks_count, sizeof *trace->ring_chunks,

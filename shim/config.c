@@ -113,6 +113,21 @@ static void read_text(const char *name, const char *value, char *target, size_t 
 		complain(name, value, "a non-empty text of bearable length", target);
 }
 
+/* Known, so that a spelling mistake is found; what they turn on is not part of this version. */
+static void read_locks(const char *value)
+{
+	bool locks = false;
+	read_flag("MTRACE_LOCKS", value, &locks);
+	if (locks)
+		complain("MTRACE_LOCKS", value, "available in this version", "0");
+}
+
+static void read_patch(const char *value)
+{
+	if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0)
+		complain("MTRACE_PATCH", value, "auto or off", "auto");
+}
+
 static void read_depth(const char *value)
 {
 	uint64_t depth = config.stack_depth;
@@ -138,6 +153,10 @@ static void read_variable(const char *name, const char *value)
 		read_flag(name, value, &config.children);
 	else if (!strcmp(name, "MTRACE_EXE"))
 		read_text(name, value, config.exe_glob, sizeof config.exe_glob);
+	else if (!strcmp(name, "MTRACE_LOCKS"))
+		read_locks(value);
+	else if (!strcmp(name, "MTRACE_PATCH"))
+		read_patch(value);
 	else if (!strcmp(name, "MTRACE_RING_MIB"))
 		read_number(name, value, 1, 2048, "a number from 1 to 2048", "64", &config.ring_mib);
 }

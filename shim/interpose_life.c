@@ -50,6 +50,8 @@ static void *run_thread(void *argument)
 	struct thread_start start = *(struct thread_start *)argument;
 	give_start(argument);
 	thread_attach_new();
+	if (!thread_self)
+		registry_thread_gone(); /* without a slot nobody would count it out */
 	return start.function(start.argument);
 }
 

@@ -53,7 +53,7 @@ static void *out_of_memory(void *block)
 
 static __attribute__((noinline)) void *malloc_slow(size_t size)
 {
-	struct thread *thread = thread_enter_slow(false);
+	struct thread *thread = thread_enter_slow(false, HOOK_FRAME());
 	if (thread)
 		return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, real.malloc(size));
 	void *block = hooks_ready ? real.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
@@ -74,7 +74,7 @@ extern __typeof__(malloc) malloc_hook __attribute__((alias("malloc"), visibility
 static __attribute__((noinline)) void *calloc_slow(size_t count, size_t size)
 {
 	size_t bytes;
-	struct thread *thread = thread_enter_slow(false);
+	struct thread *thread = thread_enter_slow(false, HOOK_FRAME());
 	bool overflow = __builtin_mul_overflow(count, size, &bytes);
 	if (thread)
 		return RECORD_ALLOCATION(thread, EVENT_CALLOC, overflow ? SIZE_MAX : bytes, real.calloc(count, size));
@@ -98,9 +98,7 @@ HOOK void *calloc(size_t count, size_t size)
  * and free_end the next function is called, where free_begin says so. */
 static bool free_begin(void *block, struct thread **recorded)
 {
-	struct thread *thread = thread_enter();
-	if (!thread)
-		thread = thread_enter_slow(false);
+	struct thread *thread = thread_enter_any();
 	bool own = bootstrap_owns(block);
 	*recorded = thread;
 	if (thread) {
@@ -207,9 +205,7 @@ static void *realloc_next(void *old, size_t size)
 
 HOOK void *realloc(void *old, size_t size)
 {
-	struct thread *thread = thread_enter();
-	if (unlikely(!thread))
-		thread = thread_enter_slow(false);
+	struct thread *thread = thread_enter_any();
 	if (likely(thread != NULL))
 		return record_realloc(thread, old, size, realloc_next);
 	if (hooks_ready || bootstrap_owns(old))
@@ -222,9 +218,7 @@ HOOK void *reallocarray(void *old, size_t count, size_t size)
 	size_t bytes;
 	if (!__builtin_mul_overflow(count, size, &bytes))
 		return realloc(old, bytes);
-	struct thread *thread = thread_enter();
-	if (!thread)
-		thread = thread_enter_slow(false);
+	struct thread *thread = thread_enter_any();
 	errno = ENOMEM;
 	if (thread) {
 		thread_guard(thread, GUARD_WRITE);
@@ -236,15 +230,9 @@ HOOK void *reallocarray(void *old, size_t count, size_t size)
 
 /* ---- the memalign family ---------------------------------------------------------------------------------------------- */
 
-static struct thread *enter_any(void)
-{
-	struct thread *thread = thread_enter();
-	return thread ? thread : thread_enter_slow(false);
-}
-
 HOOK int posix_memalign(void **result, size_t alignment, size_t size)
 {
-	struct thread *thread = enter_any();
+	struct thread *thread = thread_enter_any();
 	int error = 0;
 	if (!hooks_ready) {
 		*result = bootstrap_allocate(EVENT_ALIGNED, size, alignment);
@@ -268,7 +256,7 @@ HOOK int posix_memalign(void **result, size_t alignment, size_t size)
 
 HOOK void *aligned_alloc(size_t alignment, size_t size)
 {
-	struct thread *thread = enter_any();
+	struct thread *thread = thread_enter_any();
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, alignment));
 	if (!thread)
@@ -278,7 +266,7 @@ HOOK void *aligned_alloc(size_t alignment, size_t size)
 
 HOOK void *memalign(size_t alignment, size_t size)
 {
-	struct thread *thread = enter_any();
+	struct thread *thread = thread_enter_any();
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, alignment));
 	if (!thread)
@@ -290,7 +278,7 @@ HOOK void *memalign(size_t alignment, size_t size)
 
 HOOK void *valloc(size_t size)
 {
-	struct thread *thread = enter_any();
+	struct thread *thread = thread_enter_any();
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, PAGE_GUESS));
 	if (!thread)
@@ -300,7 +288,7 @@ HOOK void *valloc(size_t size)
 
 HOOK void *pvalloc(size_t size)
 {
-	struct thread *thread = enter_any();
+	struct thread *thread = thread_enter_any();
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, PAGE_GUESS));
 	if (!thread)
@@ -310,7 +298,7 @@ HOOK void *pvalloc(size_t size)
 
 HOOK size_t malloc_usable_size(void *block)
 {
-	struct thread *thread = enter_any();
+	struct thread *thread = thread_enter_any();
 	if (bootstrap_owns(block))
 		return bootstrap_size(block);
 	if (thread)

@@ -41,12 +41,6 @@ static void *record_new(struct thread *thread, void *block, size_t size, size_t 
 	return block;
 }
 
-static struct thread *enter(void)
-{
-	struct thread *thread = thread_enter();
-	return likely(thread != NULL) ? thread : thread_enter_slow(false);
-}
-
 /* Without a C++ library anywhere (a program that only carries the symbol): what such a library does at the least. */
 static void *without_library(size_t size, size_t alignment)
 {
@@ -64,7 +58,7 @@ static void *without_library(size_t size, size_t alignment)
 		hook_resolve();                                                                                      \
 		if (unlikely(!next_ && hooks_ready))                                                                 \
 			next_ = (void *(*)parameters)real_operator(#name, __builtin_return_address(0));              \
-		struct thread *thread = enter();                                                                     \
+		struct thread *thread = thread_enter_any();                                                                     \
 		NAME_PERSONALITY();                                                                                  \
 		if (likely(thread != NULL)) {                                                                        \
 			thread_guard(thread, GUARD_CALL);                                                            \
@@ -103,7 +97,7 @@ static void delete_recorded(struct thread *thread, void *block)
 		hook_resolve();                                                                                      \
 		if (unlikely(!next_ && hooks_ready))                                                                 \
 			next_ = (void (*) parameters)real_operator(#name, __builtin_return_address(0));              \
-		struct thread *thread = enter();                                                                     \
+		struct thread *thread = thread_enter_any();                                                                     \
 		if (likely(thread != NULL))                                                                          \
 			delete_recorded(thread, block);                                                              \
 		else                                                                                                 \

@@ -319,17 +319,19 @@ void lifecycle_after_detach(void)
 #define SIGNAL_FRAME_BYTES_MIN 512
 
 /*
- * The hook that set the guard has been left by a jump out of a signal handler: its frame is not on the stack any more.
- * Where we are as high as that frame, or closer below it than a handler can be, nothing of it can be left.
+ * The hook that set the guard was left by a jump out of a signal handler: its frame is not on the stack any more. That is
+ * certain where the asking hook's frame is as high as the guard's (a call made inside it would be lower), or, for a hook
+ * that was writing, closer below it than a handler can be. What is lower still is taken for nested until a hook comes
+ * that is not. A handler with a stack of its own may be anywhere.
  */
-static bool guard_is_stale(const struct thread *thread)
+static bool guard_is_stale(const struct thread *thread, uintptr_t frame)
 {
-	uintptr_t frame = thread->guard & ~(uintptr_t)GUARD_REASON_MASK, here = (uintptr_t)__builtin_frame_address(0);
-	bool nested = (thread->guard & GUARD_REASON_MASK) == GUARD_CALL;
+	uintptr_t guarded = thread->guard & ~(uintptr_t)GUARD_REASON_MASK;
+	bool writing = (thread->guard & GUARD_REASON_MASK) == GUARD_WRITE;
 	stack_t stack;
-	if (here + (nested ? 0 : SIGNAL_FRAME_BYTES_MIN) < frame || raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
+	if (frame + (writing ? SIGNAL_FRAME_BYTES_MIN : 0) < guarded || raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
 		return false;
-	return !(stack.ss_flags & SS_ONSTACK); /* a handler with a stack of its own may be anywhere */
+	return !(stack.ss_flags & SS_ONSTACK);
 }
 
 static struct thread *attach(bool nested, bool counted)
@@ -353,7 +355,7 @@ void thread_attach_new(void)
 		attach(false, true);
 }
 
-__attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok)
+__attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame)
 {
 	if (!hooks_ready && !lifecycle_start_early())
 		return NULL;
@@ -362,8 +364,12 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok)
 		return attach(nested_ok, false);
 	if (thread->mode == MODE_CLOSED)
 		return NULL;
-	if (thread->guard && guard_is_stale(thread))
+	if (thread->guard && guard_is_stale(thread, frame)) {
+		/* The record that was being written is not committed, but the encoder has moved on: a fresh chunk. */
+		if ((thread->guard & GUARD_REASON_MASK) == GUARD_WRITE)
+			atomic_store_explicit(&thread->limit, NULL, memory_order_relaxed);
 		thread->guard = GUARD_NONE;
+	}
 	switch (thread->guard & GUARD_REASON_MASK) {
 	case GUARD_WRITE:
 		if (nested_ok)

@@ -17,10 +17,13 @@
 #define SLOTS_PER_EXTENT (RINGS_EXTENT_BYTES / SLOT_BYTES)
 #define THREADS_MAX      32768u
 
-/* How many free items rings_provide() sees to. 32 large chunks are 2 MiB: what two threads at full speed fill in 20 ms. */
+/*
+ * How many free items rings_provide() sees to, at first. 32 large chunks are 2 MiB: what two threads at full speed fill in
+ * 20 ms. Whenever they were nearly used up before the writer came, it sees to twice as many from then on.
+ */
 #define LARGE_FREE_WANTED 32u
-#define SMALL_FREE_WANTED 16u
-#define SLOTS_FREE_WANTED 32u
+#define SMALL_FREE_WANTED 128u
+#define SLOTS_FREE_WANTED 128u
 
 /* Private memory beside each chunk: its place in the queue, and the writer's note. */
 struct chunk_note {
@@ -36,6 +39,7 @@ static struct {
 	ino_t inode;
 	uint32_t extents_used;
 	struct free_stack large, small, slots;
+	uint32_t large_wanted, small_wanted, slots_wanted;
 	_Atomic uint32_t slot_extents[THREADS_MAX / SLOTS_PER_EXTENT]; /* extent of slots k * SLOTS_PER_EXTENT ... */
 	_Atomic uint32_t slots_end;
 	struct chunk_note *large_notes, *small_notes;
@@ -146,6 +150,9 @@ int rings_create(const char *path, const uint8_t nonce[16], uint64_t bytes)
 		rings.extents = (uint8_t *)map + span;
 		write_header(nonce, (uint32_t)extents);
 		remember_identity(fd);
+		rings.large_wanted = LARGE_FREE_WANTED;
+		rings.small_wanted = extents < 64 ? SMALL_PER_EXTENT : SMALL_FREE_WANTED;
+		rings.slots_wanted = extents < 64 ? SLOTS_PER_EXTENT : SLOTS_FREE_WANTED;
 		__cds_wfcq_init(&rings.queue_head, &rings.queue_tail);
 		rings_provide(fd);
 	} else {
@@ -207,27 +214,37 @@ static bool provide_large(int fd)
 	return true;
 }
 
-static bool wants(struct free_stack *stack, uint32_t wanted)
+static uint32_t free_count(struct free_stack *stack)
 {
-	return atomic_load_explicit(&stack->length, memory_order_relaxed) < wanted;
+	return atomic_load_explicit(&stack->length, memory_order_relaxed);
 }
 
+/* In extents: a share of the bound, so that each kind finds a place in a small one. */
+static bool within_share(uint32_t share)
+{
+	return rings.extents_used < rings.header->extents_count * share / 8;
+}
+
+static void provide(struct free_stack *stack, uint32_t *wanted, uint32_t share, int fd, bool (*one_more)(int))
+{
+	if (free_count(stack) < *wanted / 8)
+		*wanted *= within_share(share) ? 2 : 1;
+	while (free_count(stack) < *wanted && within_share(share) && one_more(fd))
+		;
+}
+
+/* The last extents are kept for small chunks and slots, so that new threads find a place. */
 void rings_provide(int fd)
 {
-	while (wants(&rings.slots, SLOTS_FREE_WANTED) && provide_slots(fd))
-		;
-	while (wants(&rings.small, SMALL_FREE_WANTED) && provide_small(fd))
-		;
-	/* The last eighth is left for small chunks and slots, so that new threads find a place. */
-	while (wants(&rings.large, LARGE_FREE_WANTED) &&
-	       rings.extents_used < rings.header->extents_count - rings.header->extents_count / 8 &&
-	       provide_large(fd))
-		;
+	provide(&rings.slots, &rings.slots_wanted, 8, fd, provide_slots);
+	provide(&rings.small, &rings.small_wanted, 7, fd, provide_small);
+	provide(&rings.large, &rings.large_wanted, 6, fd, provide_large);
 }
 
 bool rings_low(void)
 {
-	return wants(&rings.large, LARGE_FREE_WANTED / 2);
+	return free_count(&rings.large) < rings.large_wanted / 2 || free_count(&rings.small) < rings.small_wanted / 2 ||
+	       free_count(&rings.slots) < rings.slots_wanted / 2;
 }
 
 bool rings_ready(void)
@@ -278,19 +295,28 @@ struct thread *rings_take_slot(void)
 	thread->slot = slot;
 	thread->id = atomic_fetch_add_explicit(&rings.next_thread_id, 1, memory_order_relaxed) + 1;
 	thread->position = (uint8_t *)1; /* above a limit of NULL */
+	if (rings_low())
+		writer_wake();
 	slot->thread = thread->id;
 	return thread;
 }
 
 void rings_release_slot(struct thread *thread)
 {
+	struct rings_header *header = rings.header;
 	struct ring_slot *slot = thread->slot;
-	/* The state changes first: a reader of the rings who comes between the two sums too little, never twice. */
-	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_relaxed);
-	for (unsigned i = 0; i < COUNTER_COUNT; i++) {
-		rings_count_shared((enum counter)i, atomic_load_explicit(&slot->counters[i], memory_order_relaxed));
+	uint64_t epoch = atomic_load_explicit(&header->retired_epoch, memory_order_relaxed);
+	const uint64_t *before = header->retired_counters[epoch % 2];
+	uint64_t *after = header->retired_counters[(epoch + 1) % 2];
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
+		after[i] = before[i] + atomic_load_explicit(&slot->counters[i], memory_order_relaxed);
+	atomic_store_explicit(&slot->retired_at, epoch + 1, memory_order_release);
+	/* Release: whoever sees the new epoch sees the sums, and the slot as retired. */
+	atomic_store_explicit(&header->retired_epoch, epoch + 1, memory_order_release);
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
 		atomic_store_explicit(&slot->counters[i], 0, memory_order_relaxed);
-	}
+	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+	atomic_store_explicit(&slot->retired_at, 0, memory_order_release);
 	free_stack_give(&rings.slots, thread->index);
 }
 
@@ -303,6 +329,16 @@ void rings_count_shared(enum counter counter, uint64_t n)
 uint64_t rings_shared(enum counter counter)
 {
 	return atomic_load_explicit(&rings.header->shared_counters[counter], memory_order_relaxed);
+}
+
+uint64_t rings_total(enum counter counter)
+{
+	uint64_t epoch = atomic_load_explicit(&rings.header->retired_epoch, memory_order_acquire);
+	uint64_t total = rings_shared(counter) + rings.header->retired_counters[epoch % 2][counter];
+	for (uint32_t index = 0; index < rings_slots_end(); index++)
+		if (ring_slot_counts(rings_slot(index), epoch))
+			total += atomic_load_explicit(&rings_slot(index)->counters[counter], memory_order_relaxed);
+	return total;
 }
 
 /* ---- chunks -------------------------------------------------------------------------------------------------- */
@@ -396,29 +432,45 @@ void ring_hand_over(struct thread *thread)
 	cds_wfcq_enqueue(&rings.queue_head, &rings.queue_tail, &note->node);
 }
 
-__attribute__((noinline)) uint8_t *ring_make_room(struct thread *thread, uint64_t time, size_t need)
+/* Hands over the chunk that is full, or asked for. True where there is room in it after all. */
+static bool still_has_room(struct thread *thread, size_t need)
 {
 	struct chunk_header *chunk = atomic_load_explicit(&thread->chunk, memory_order_relaxed);
-	if (chunk) {
-		uint8_t *end = (uint8_t *)(chunk + 1) + chunk->capacity;
-		bool rotate = atomic_load_explicit(&thread->limit, memory_order_relaxed) == NULL;
-		if (!rotate && (size_t)(end - thread->position) >= need)
-			return thread->position;
-		thread->chunk_filled = !rotate;
-		ring_hand_over(thread);
-	}
-	bool large = thread->chunk_filled || need > CHUNK_SMALL_BYTES / 2;
-	chunk = take_chunk(large);
-	if (!chunk || chunk->capacity < need + sizeof(uint64_t)) {
-		if (chunk)
-			rings_release(chunk);
-		return NULL;
+	if (!chunk)
+		return false;
+	uint8_t *end = (uint8_t *)(chunk + 1) + chunk->capacity;
+	bool rotate = atomic_load_explicit(&thread->limit, memory_order_relaxed) == NULL;
+	if (!rotate && (size_t)(end - thread->position) >= need)
+		return true;
+	thread->chunk_filled = !rotate;
+	ring_hand_over(thread);
+	return false;
+}
+
+static bool open_next(struct thread *thread, uint64_t time, size_t need)
+{
+	struct chunk_header *chunk = take_chunk(thread->chunk_filled || need > CHUNK_SMALL_BYTES / 2);
+	if (!chunk)
+		return false;
+	if (chunk->capacity < need + DECODE_SLACK_BYTES) {
+		rings_release(chunk);
+		return false;
 	}
 	open_chunk(thread, chunk, time);
 	atomic_store_explicit(&thread->limit, thread->records + chunk->capacity - RECORD_BYTES_MAX, memory_order_relaxed);
+	return true;
+}
+
+/* Signals wait: a handler that left the queue or a free stack half changed, by a jump, would break them for everybody. */
+__attribute__((noinline)) uint8_t *ring_make_room(struct thread *thread, uint64_t time, size_t need)
+{
+	uint64_t signals;
+	raw_block_signals(&signals);
+	bool room = still_has_room(thread, need) || open_next(thread, time, need);
+	raw_restore_signals(&signals);
 	if (unlikely(rings_low()))
 		writer_wake();
-	return thread->position;
+	return room ? thread->position : NULL;
 }
 
 struct chunk_header *rings_next_ready(void)

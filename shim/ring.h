@@ -63,6 +63,9 @@ struct ring_slot *rings_slot(uint32_t index);
 void rings_count_shared(enum counter counter, uint64_t n);
 uint64_t rings_shared(enum counter counter);
 
+/* A counter's sum over all threads that are and were. */
+uint64_t rings_total(enum counter counter);
+
 /*
  * Room for one more record at the returned place, in a new chunk if need be; NULL: there is none. `time` is the time of
  * the record, `need` the bytes it may take.

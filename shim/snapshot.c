@@ -118,17 +118,10 @@ static void take_usage(struct snapshot *snapshot)
 static void take_counters(struct snapshot *snapshot)
 {
 	for (unsigned i = 0; i < COUNTER_COUNT; i++)
-		snapshot->counters[i] = rings_shared((enum counter)i);
-	uint32_t end = rings_slots_end();
-	for (uint32_t index = 0; index < end; index++) {
-		struct ring_slot *slot = rings_slot(index);
-		uint32_t slot_state = atomic_load_explicit(&slot->state, memory_order_acquire);
-		if (slot_state == SLOT_FREE)
-			continue;
-		snapshot->threads_live += slot_state == SLOT_LIVE;
-		for (unsigned i = 0; i < COUNTER_COUNT; i++)
-			snapshot->counters[i] += atomic_load_explicit(&slot->counters[i], memory_order_relaxed);
-	}
+		snapshot->counters[i] = rings_total((enum counter)i);
+	for (uint32_t index = 0; index < rings_slots_end(); index++)
+		snapshot->threads_live +=
+			atomic_load_explicit(&rings_slot(index)->state, memory_order_relaxed) == SLOT_LIVE;
 }
 
 void snapshot_take(struct snapshot *snapshot, uint64_t interval_ms)

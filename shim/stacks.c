@@ -88,7 +88,12 @@ static uint32_t define(struct thread *thread, uint64_t time, struct table_entry 
 		atomic_store_explicit(&stacks.last, STACKS_MAX, memory_order_relaxed);
 		return 0; /* the entry stays pending: this stack gets no number */
 	}
-	if (!write_definition(thread, time, id, frames, depth)) {
+	/* A handler that leaves by a jump would leave the number undefined for good. */
+	uint64_t signals;
+	raw_block_signals(&signals);
+	bool written = write_definition(thread, time, id, frames, depth);
+	raw_restore_signals(&signals);
+	if (!written) {
 		atomic_store_explicit(&entry->id, ID_FAILED, memory_order_relaxed);
 		return 0;
 	}

@@ -106,7 +106,7 @@ static inline struct thread *thread_enter(void)
 }
 
 /* The signal fences keep the compiler from moving the work out of the guarded stretch. */
-static inline void thread_guard(struct thread *thread, enum guard reason)
+static inline __attribute__((always_inline)) void thread_guard(struct thread *thread, enum guard reason)
 {
 	thread->guard = (uintptr_t)__builtin_frame_address(0) | reason;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -121,18 +121,28 @@ static inline void thread_unguard(struct thread *thread)
 /*
  * For a hook that thread_enter() refused: attaches a new thread, clears a stale guard. Returns the thread to record
  * with, or NULL: forward the call and record nothing. `nested_ok`: a region or life hook, which is recorded inside an
- * allocator call too, and counted as lost inside a record.
+ * allocator call too, and counted as lost inside a record. `frame`: HOOK_FRAME().
  */
-struct thread *thread_enter_slow(bool nested_ok);
+struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame);
+
+/* The frame of the hook that asks: in an inline function, that of its caller. */
+#define HOOK_FRAME() ((uintptr_t)__builtin_frame_address(0))
 
 /* As the way in for a thread that has just started. */
 void thread_attach_new(void);
 
 /* As thread_enter, for region and life hooks: recorded inside an allocator call too. */
-static inline struct thread *thread_enter_region(void)
+static inline __attribute__((always_inline)) struct thread *thread_enter_region(void)
 {
 	struct thread *thread = thread_enter();
-	return likely(thread != NULL) ? thread : thread_enter_slow(true);
+	return likely(thread != NULL) ? thread : thread_enter_slow(true, HOOK_FRAME());
+}
+
+/* As thread_enter, for an allocator's hook, the slow way included. */
+static inline __attribute__((always_inline)) struct thread *thread_enter_any(void)
+{
+	struct thread *thread = thread_enter();
+	return likely(thread != NULL) ? thread : thread_enter_slow(false, HOOK_FRAME());
 }
 
 #endif

@@ -25,6 +25,7 @@ static struct {
 	ino_t inode;
 	uint64_t seed; /* of header checks */
 	uint64_t region_start, region_end, position;
+	bool lapped; /* there is an older lap in the region */
 	uint64_t sequence;
 	uint64_t keyframe_position; /* bytes of blocks when the last keyframe was due */
 	uint64_t appended_bytes;
@@ -106,6 +107,7 @@ int tracefile_create(const char *path, const uint8_t nonce[16], uint64_t max_mib
 	file.region_start = TRACE_PAGE_BYTES + PROCESS_BYTES;
 	file.region_end = max_mib ? max_mib << 20 : 0;
 	file.position = TRACE_PAGE_BYTES;
+	file.lapped = false;
 	file.sequence = file.stored_bytes = file.raw_bytes = file.appended_bytes = file.keyframe_position = 0;
 	if (!reserve_buffers())
 		return -ENOMEM;
@@ -210,10 +212,25 @@ static size_t padded(size_t bytes)
 	return (bytes + BLOCK_ALIGNMENT_BYTES - 1) & ~(size_t)(BLOCK_ALIGNMENT_BYTES - 1);
 }
 
-static uint64_t place_for(size_t bytes)
+/* What the last lap left behind the end of this one is older than all the rest and does not connect to it. */
+static bool clear_tail(void)
+{
+	static const uint8_t zeros[4 * TRACE_PAGE_BYTES];
+	for (uint64_t at = file.position; at < file.region_end;) {
+		uint64_t bytes = file.region_end - at < sizeof zeros ? file.region_end - at : sizeof zeros;
+		if (!write_at(zeros, bytes, at))
+			return false;
+		at += bytes;
+	}
+	return true;
+}
+
+/* The place for a block; false where making it failed. */
+static bool place_for(size_t bytes, uint64_t *place)
 {
 	bool wraps = file.region_end && file.position + bytes > file.region_end && file.sequence > 0;
-	return wraps ? file.region_start : file.position;
+	*place = wraps ? file.region_start : file.position;
+	return !wraps || !file.lapped || clear_tail();
 }
 
 bool tracefile_append(enum block_type type, const void *payload, size_t bytes, struct block_times times, int level)
@@ -232,9 +249,10 @@ bool tracefile_append(enum block_type type, const void *payload, size_t bytes, s
 	header.header_check = XXH3_64bits_withSeed(&header, offsetof(struct block_header, header_check), file.seed);
 	memcpy(file.buffer, &header, sizeof header);
 	memset(file.buffer + stored, 0, whole - stored);
-	uint64_t place = place_for(whole);
-	if (!write_at(file.buffer, whole, place))
+	uint64_t place;
+	if (!place_for(whole, &place) || !write_at(file.buffer, whole, place))
 		return false;
+	file.lapped = file.lapped || place < file.position;
 	file.position = place + whole;
 	file.sequence++;
 	file.appended_bytes += whole;

@@ -207,7 +207,10 @@ struct rings_header {
 	uint64_t check;          /* 40: XXH3-64 of the bytes before */
 	/* Exact counts of what happened in threads that have no slot, and of what the writer lost. */
 	_Atomic uint64_t shared_counters[COUNTER_COUNT]; /* 48 */
-	_Atomic uint8_t extent_kinds[RINGS_EXTENTS_MAX]; /* 48 + 8 * COUNTER_COUNT: enum extent_kind */
+	/* Sums over the threads that are gone, twice; retired_counters[retired_epoch % 2] is the one that counts. */
+	uint64_t retired_counters[2][COUNTER_COUNT];     /* 48 + 8 * COUNTER_COUNT */
+	_Atomic uint64_t retired_epoch;                  /* 48 + 24 * COUNTER_COUNT */
+	_Atomic uint8_t extent_kinds[RINGS_EXTENTS_MAX]; /* 56 + 24 * COUNTER_COUNT: enum extent_kind */
 };
 
 enum slot_state {
@@ -228,8 +231,19 @@ struct ring_slot {
 	_Atomic uint64_t exit_time; /* 24 */
 	char name[16];           /* 32 */
 	_Atomic uint64_t counters[COUNTER_COUNT]; /* 48 */
-	uint8_t unused[SLOT_BYTES - 48 - 8 * COUNTER_COUNT];
+	/* 0, or the retired_epoch from which on these counters are part of the retired ones. So a single store, that of the
+	 * epoch, takes them out here and in there, and a kill at any moment finds them once. */
+	_Atomic uint64_t retired_at; /* 48 + 8 * COUNTER_COUNT */
+	uint8_t unused[SLOT_BYTES - 56 - 8 * COUNTER_COUNT];
 };
 _Static_assert(sizeof(struct ring_slot) == SLOT_BYTES, "ring_slot is 512 bytes");
+
+/* True where the slot's counters are to be added to the sum of all threads. */
+static inline bool ring_slot_counts(const struct ring_slot *slot, uint64_t retired_epoch)
+{
+	uint64_t retired_at = atomic_load_explicit(&slot->retired_at, memory_order_acquire);
+	return atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_FREE &&
+	       (retired_at == 0 || retired_at > retired_epoch);
+}
 
 #endif
