@@ -16,7 +16,7 @@
 
 #define BOOTSTRAP_BYTES (UINT64_C(64) << 20) /* address space, used as needed */
 
-extern uintptr_t bootstrap_start; /* far from any block until the arena exists */
+extern uintptr_t bootstrap_start __attribute__((visibility("hidden"))); /* far from any block until the arena exists */
 
 /* Zeroed. NULL where the arena is used up (errno is not set). */
 void *bootstrap_allocate(enum event_kind kind, size_t bytes, size_t alignment);

@@ -12,7 +12,7 @@
 #include "shim/thread.h"
 
 /* MTRACE_STACK_DEPTH, here because the hot path looks at it. */
-extern unsigned capture_stack_depth;
+extern unsigned capture_stack_depth SHIM_LOCAL;
 
 /* The rare ways, out of line; the counters are up to date. */
 void capture_allocation_sampled(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
@@ -53,7 +53,7 @@ void capture_realloc_after(struct thread *thread, const struct realloc_start *st
  */
 void capture_event(struct thread *thread, enum counter counter, struct trace_event *event);
 
-static inline enum counter capture_counter(enum event_kind kind)
+ALWAYS_INLINE enum counter capture_counter(enum event_kind kind)
 {
 	switch (kind) {
 	case EVENT_MALLOC:
@@ -72,7 +72,7 @@ static inline enum counter capture_counter(enum event_kind kind)
 }
 
 /* After a successful allocation without a given alignment. */
-static inline void capture_allocation(struct thread *thread, enum event_kind kind, uint64_t address,
+ALWAYS_INLINE void capture_allocation(struct thread *thread, enum event_kind kind, uint64_t address,
 				      uint64_t size_bytes)
 {
 	thread_count(thread, capture_counter(kind));
@@ -94,7 +94,7 @@ static inline void capture_allocation(struct thread *thread, enum event_kind kin
 }
 
 /* Before the block is given back. `address` is not 0. */
-static inline void capture_free(struct thread *thread, enum event_kind kind, uint64_t address)
+ALWAYS_INLINE void capture_free(struct thread *thread, enum event_kind kind, uint64_t address)
 {
 	thread_count(thread, capture_counter(kind));
 	if (thread->mode == MODE_SAMPLE) {

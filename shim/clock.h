@@ -15,7 +15,7 @@ struct shim_clock {
 	bool monotonic;   /* the fallback */
 	uint64_t tick_hz; /* nominal; the marks in the trace are the truth */
 };
-extern struct shim_clock shim_clock;
+extern struct shim_clock shim_clock __attribute__((visibility("hidden")));
 
 /* Measures the counter's rate for 100 us. Before the first clock_now(). */
 void clock_start(void);

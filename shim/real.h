@@ -58,7 +58,7 @@ struct real {
 	REAL_C_FUNCTIONS(REAL_MEMBER)
 #undef REAL_MEMBER
 };
-extern struct real real;
+extern struct real real __attribute__((visibility("hidden")));
 
 /* Looks all of them up. A function that the host's libc lacks stays NULL; the hook that needs it says what then. */
 void real_resolve(void);

@@ -87,7 +87,7 @@ void rings_release(struct chunk_header *chunk);
 /* ---- the hot path -------------------------------------------------------------------------------------------- */
 
 /* A place for a record of at most RECORD_BYTES_MAX bytes, with the CPU up to date; NULL: the event is lost, and counted. */
-static inline uint8_t *ring_begin(struct thread *thread, uint64_t time)
+ALWAYS_INLINE uint8_t *ring_begin(struct thread *thread, uint64_t time)
 {
 	uint8_t *at = thread->position;
 	if (unlikely(at > atomic_load_explicit(&thread->limit, memory_order_relaxed))) {
@@ -106,7 +106,7 @@ static inline uint8_t *ring_begin(struct thread *thread, uint64_t time)
 }
 
 /* Makes what stands before `at` part of the chunk, without counting an event. */
-static inline void ring_commit_bytes(struct thread *thread, uint8_t *at)
+ALWAYS_INLINE void ring_commit_bytes(struct thread *thread, uint8_t *at)
 {
 	struct chunk_header *chunk = atomic_load_explicit(&thread->chunk, memory_order_relaxed);
 	thread->position = at;
@@ -114,7 +114,7 @@ static inline void ring_commit_bytes(struct thread *thread, uint8_t *at)
 	atomic_store_explicit(&chunk->committed, (uint32_t)(at - thread->records), memory_order_release);
 }
 
-static inline void ring_commit(struct thread *thread, uint8_t *at)
+ALWAYS_INLINE void ring_commit(struct thread *thread, uint8_t *at)
 {
 	ring_commit_bytes(thread, at);
 	thread_count(thread, COUNTER_EVENTS);

@@ -19,7 +19,7 @@
 
 #define SAMPLE_BITMAP_BITS 19u
 
-extern _Atomic(_Atomic uint64_t *) sample_bitmap; /* NULL until sampling_start */
+extern _Atomic(_Atomic uint64_t *) sample_bitmap SHIM_LOCAL; /* NULL until sampling_start */
 
 /* Reserves memory. Returns false where that fails. */
 bool sampling_start(uint64_t mean_bytes);
@@ -37,13 +37,13 @@ bool sample_set_remove(uint64_t address);
 /* The writer thread, now and then: clears the bits of blocks that are gone. */
 void sample_set_rebuild(void);
 
-static inline uint64_t sample_hash(uint64_t address)
+ALWAYS_INLINE uint64_t sample_hash(uint64_t address)
 {
 	return (address >> 3) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* False: certainly not in the set. */
-static inline bool sample_set_maybe(uint64_t address)
+ALWAYS_INLINE bool sample_set_maybe(uint64_t address)
 {
 	uint64_t bit = sample_hash(address) >> (64 - SAMPLE_BITMAP_BITS);
 	_Atomic uint64_t *bitmap = atomic_load_explicit(&sample_bitmap, memory_order_relaxed);

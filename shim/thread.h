@@ -20,6 +20,11 @@
 
 #include "trace/codec.h"
 
+/* Not reached through the global offset table: what hooks touch must also be there before relocation. */
+#define SHIM_LOCAL __attribute__((visibility("hidden")))
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -74,19 +79,19 @@ struct thread {
 };
 
 /* Non-zero once the hooks may use thread-local storage and the next functions: not before relocation is done. */
-extern uint32_t hooks_ready;
+extern uint32_t hooks_ready SHIM_LOCAL;
 
-extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+extern __thread struct thread *thread_self SHIM_LOCAL __attribute__((tls_model("initial-exec")));
 
 /* Only the thread itself changes its counters; others read them. */
-static inline void thread_count_n(struct thread *thread, enum counter counter, uint64_t n)
+ALWAYS_INLINE void thread_count_n(struct thread *thread, enum counter counter, uint64_t n)
 {
 	_Atomic uint64_t *cell = &thread->slot->counters[counter];
 	uint64_t value = atomic_load_explicit(cell, memory_order_relaxed);
 	atomic_store_explicit(cell, value + n, memory_order_relaxed);
 }
 
-static inline void thread_count(struct thread *thread, enum counter counter)
+ALWAYS_INLINE void thread_count(struct thread *thread, enum counter counter)
 {
 	thread_count_n(thread, counter, 1);
 }
@@ -95,7 +100,7 @@ static inline void thread_count(struct thread *thread, enum counter counter)
  * The way into every allocator hook. Returns the thread with its guard free, or NULL: then the caller goes the slow
  * way, which asks thread_enter_slow().
  */
-static inline struct thread *thread_enter(void)
+ALWAYS_INLINE struct thread *thread_enter(void)
 {
 	if (unlikely(!hooks_ready))
 		return NULL;
@@ -106,13 +111,13 @@ static inline struct thread *thread_enter(void)
 }
 
 /* The signal fences keep the compiler from moving the work out of the guarded stretch. */
-static inline __attribute__((always_inline)) void thread_guard(struct thread *thread, enum guard reason)
+ALWAYS_INLINE void thread_guard(struct thread *thread, enum guard reason)
 {
 	thread->guard = (uintptr_t)__builtin_frame_address(0) | reason;
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void thread_unguard(struct thread *thread)
+ALWAYS_INLINE void thread_unguard(struct thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->guard = GUARD_NONE;
@@ -132,14 +137,14 @@ struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame);
 void thread_attach_new(void);
 
 /* As thread_enter, for region and life hooks: recorded inside an allocator call too. */
-static inline __attribute__((always_inline)) struct thread *thread_enter_region(void)
+ALWAYS_INLINE struct thread *thread_enter_region(void)
 {
 	struct thread *thread = thread_enter();
 	return likely(thread != NULL) ? thread : thread_enter_slow(true, HOOK_FRAME());
 }
 
 /* As thread_enter, for an allocator's hook, the slow way included. */
-static inline __attribute__((always_inline)) struct thread *thread_enter_any(void)
+ALWAYS_INLINE struct thread *thread_enter_any(void)
 {
 	struct thread *thread = thread_enter();
 	return likely(thread != NULL) ? thread : thread_enter_slow(false, HOOK_FRAME());

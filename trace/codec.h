@@ -103,10 +103,13 @@ static inline int64_t unzigzag(uint64_t value)
 	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
+/* The hot path pays for every call: these are inlined into the hooks whatever the compiler thinks of their size. */
+#define CODEC_INLINE static inline __attribute__((always_inline))
+
 /* ---- encode ------------------------------------------------------------------------------------------------- */
 
 /* Writes `value` at `at`; stores up to 9 bytes. Returns the place behind it. */
-static inline uint8_t *varint_put(uint8_t *at, uint64_t value)
+CODEC_INLINE uint8_t *varint_put(uint8_t *at, uint64_t value)
 {
 	if (__builtin_expect(value >> 56 != 0, 0)) {
 		*at = 0;
@@ -127,7 +130,7 @@ static inline bool codec_address_fits(uint64_t address)
 }
 
 /* Advances the state's clock; a step back (another CPU's clock) counts as no time. Returns the difference. */
-static inline uint64_t codec_advance(struct codec_state *state, uint64_t time)
+CODEC_INLINE uint64_t codec_advance(struct codec_state *state, uint64_t time)
 {
 	uint64_t delta = time > state->time ? time - state->time : 0;
 	state->time += delta;
@@ -135,7 +138,7 @@ static inline uint64_t codec_advance(struct codec_state *state, uint64_t time)
 }
 
 /* The part shared by allocations and frees: header, time, address. `*entry` is where the pair is remembered. */
-static inline uint8_t *codec_put_address(struct codec_state *state, uint8_t *at, unsigned header, uint64_t time,
+CODEC_INLINE uint8_t *codec_put_address(struct codec_state *state, uint8_t *at, unsigned header, uint64_t time,
 					 uint64_t address, uint64_t **entry, bool *hit)
 {
 	uint64_t unit = address >> 3;
@@ -164,7 +167,7 @@ static inline uint64_t codec_pair(uint64_t address, uint64_t size_bytes)
 }
 
 /* EVENT_MALLOC, EVENT_CALLOC, EVENT_NEW without alignment. Needs codec_address_fits(address). */
-static inline uint8_t *encode_allocation(struct codec_state *state, uint8_t *at, enum event_kind kind, uint64_t time,
+CODEC_INLINE uint8_t *encode_allocation(struct codec_state *state, uint8_t *at, enum event_kind kind, uint64_t time,
 					 uint64_t address, uint64_t size_bytes, uint32_t stack_id)
 {
 	uint8_t *header = at;
@@ -182,7 +185,7 @@ static inline uint8_t *encode_allocation(struct codec_state *state, uint8_t *at,
 }
 
 /* EVENT_FREE, EVENT_DELETE. Needs codec_address_fits(address). */
-static inline uint8_t *encode_free(struct codec_state *state, uint8_t *at, enum event_kind kind, uint64_t time,
+CODEC_INLINE uint8_t *encode_free(struct codec_state *state, uint8_t *at, enum event_kind kind, uint64_t time,
 				   uint64_t address)
 {
 	uint64_t *entry;
@@ -194,7 +197,7 @@ static inline uint8_t *encode_free(struct codec_state *state, uint8_t *at, enum 
 }
 
 /* EVENT_REALLOC without sampling flags. Needs codec_address_fits() of both; `address` is not 0. */
-static inline uint8_t *encode_realloc(struct codec_state *state, uint8_t *at, uint64_t time, uint64_t end_time,
+CODEC_INLINE uint8_t *encode_realloc(struct codec_state *state, uint8_t *at, uint64_t time, uint64_t end_time,
 				      uint64_t old_address, uint64_t address, uint64_t size_bytes, uint32_t stack_id)
 {
 	uint64_t *entry;
