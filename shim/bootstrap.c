@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "shim/lifecycle.h"
 #include "shim/raw.h"
 
 #define LOG_ENTRIES 4096u
@@ -35,6 +36,8 @@ static bool create(void)
 
 static void note(enum event_kind kind, uint64_t address, uint64_t size_bytes)
 {
+	if (lifecycle_phase() != PHASE_EARLY)
+		return; /* our own: what looking up the next functions allocates */
 	uint32_t index = atomic_fetch_add_explicit(&arena.logged, 1, memory_order_relaxed);
 	if (index >= LOG_ENTRIES)
 		return;

@@ -55,12 +55,18 @@ __attribute__((noinline)) void capture_allocation_general(struct thread *thread,
 		ring_commit(thread, encode_allocation(&thread->codec, at, kind, time, address, size_bytes, stack_id));
 }
 
-/* The countdown crossed zero in this allocation. The process has no memory: the next draw starts at its end. */
+/* The process has no memory: the next draw starts at the end of the sampled allocation. */
+static void draw_next(struct thread *thread)
+{
+	_Atomic uint64_t *bytes = &thread->slot->counters[COUNTER_ALLOC_BYTES];
+	thread->sample_at_bytes = atomic_load_explicit(bytes, memory_order_relaxed) + sampling_draw(thread);
+}
+
 __attribute__((noinline)) void capture_allocation_sampled(struct thread *thread, enum event_kind kind,
 							   uint64_t address, uint64_t size_bytes,
 							   uint64_t alignment_bytes)
 {
-	thread->sample_countdown_bytes = sampling_draw(thread);
+	draw_next(thread);
 	if (!sample_set_insert(address)) {
 		thread_count(thread, COUNTER_LOST_SAMPLE_SET);
 		return;
@@ -71,15 +77,33 @@ __attribute__((noinline)) void capture_allocation_sampled(struct thread *thread,
 void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
 				uint64_t alignment_bytes)
 {
-	thread_count(thread, capture_counter(kind));
-	thread_count_n(thread, COUNTER_ALLOC_BYTES, size_bytes);
-	if (thread->mode != MODE_SAMPLE) {
-		capture_allocation_general(thread, kind, address, size_bytes, alignment_bytes);
+	if (thread->mode == MODE_SAMPLE) {
+		if (capture_count_sampling(thread, kind, size_bytes))
+			capture_allocation_sampled(thread, kind, address, size_bytes, alignment_bytes);
 		return;
 	}
-	thread->sample_countdown_bytes -= (int64_t)(size_bytes + !size_bytes);
-	if (thread->sample_countdown_bytes < 0)
-		capture_allocation_sampled(thread, kind, address, size_bytes, alignment_bytes);
+	thread_count(thread, capture_counter(kind));
+	thread_count_n(thread, COUNTER_ALLOC_BYTES, size_bytes);
+	capture_allocation_general(thread, kind, address, size_bytes, alignment_bytes);
+}
+
+void capture_allocation(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes)
+{
+	if (thread->mode != MODE_SAMPLE)
+		capture_allocation_full(thread, kind, address, size_bytes);
+	else if (capture_count_sampling(thread, kind, size_bytes))
+		capture_allocation_sampled(thread, kind, address, size_bytes, 0);
+}
+
+void capture_free(struct thread *thread, enum event_kind kind, uint64_t address)
+{
+	if (thread->mode != MODE_SAMPLE) {
+		capture_free_full(thread, kind, address);
+		return;
+	}
+	thread_count(thread, capture_counter(kind));
+	if (sample_set_maybe(address))
+		capture_free_sampled(thread, kind, address);
 }
 
 __attribute__((noinline)) void capture_free_general(struct thread *thread, enum event_kind kind, uint64_t address)
@@ -107,7 +131,7 @@ __attribute__((noinline)) void capture_failed(struct thread *thread, enum event_
 __attribute__((noinline)) void capture_unrecorded(enum event_kind kind, uint64_t address, uint64_t size_bytes)
 {
 	struct thread *thread = hooks_ready ? thread_self : NULL;
-	if (!thread || thread->mode == MODE_CLOSED || (thread->guard & GUARD_REASON_MASK) != GUARD_WRITE)
+	if (!thread || thread->mode == MODE_CLOSED || thread->guard != GUARD_WRITE)
 		return;
 	if (event_is_free((uint8_t)kind)) {
 		rings_count_shared(address ? capture_counter(kind) : COUNTER_NULL_FREE, 1);
@@ -156,18 +180,26 @@ static void realloc_full(struct thread *thread, const struct realloc_start *star
 						   size_bytes, stack_id));
 }
 
+/* A realloc's bytes are counted apart, so they bring the next sample nearer instead of moving the counter. */
+static bool crosses_sample(struct thread *thread, uint64_t size_bytes)
+{
+	_Atomic uint64_t *bytes = &thread->slot->counters[COUNTER_ALLOC_BYTES];
+	uint64_t left = thread->sample_at_bytes - atomic_load_explicit(bytes, memory_order_relaxed);
+	if (size_bytes < left) {
+		thread->sample_at_bytes -= size_bytes;
+		return false;
+	}
+	draw_next(thread);
+	return true;
+}
+
 static void realloc_sample(struct thread *thread, const struct realloc_start *start, uint64_t address,
 			   uint64_t size_bytes)
 {
-	bool sampled_new = false;
-	if (address) {
-		thread->sample_countdown_bytes -= (int64_t)(size_bytes + !size_bytes);
-		if (thread->sample_countdown_bytes < 0) {
-			thread->sample_countdown_bytes = sampling_draw(thread);
-			sampled_new = sample_set_insert(address);
-			if (!sampled_new)
-				thread_count(thread, COUNTER_LOST_SAMPLE_SET);
-		}
+	bool sampled_new = address && crosses_sample(thread, size_bytes);
+	if (sampled_new && !sample_set_insert(address)) {
+		sampled_new = false;
+		thread_count(thread, COUNTER_LOST_SAMPLE_SET);
 	}
 	if (!sampled_new && !start->sampled_old)
 		return;
@@ -212,9 +244,8 @@ static bool wants_stack(uint8_t kind)
 
 void capture_event(struct thread *thread, enum counter counter, struct trace_event *event)
 {
-	uintptr_t outer = thread->guard;
-	bool nested = (outer & GUARD_REASON_MASK) == GUARD_CALL;
-	thread_guard(thread, GUARD_WRITE);
+	bool nested = thread->guard == GUARD_CALL;
+	struct outer_guard outer = thread_guard_inside(thread, GUARD_WRITE);
 	thread_count(thread, counter);
 	if (event->time == 0)
 		event->time = clock_now();
@@ -223,6 +254,5 @@ void capture_event(struct thread *thread, enum counter counter, struct trace_eve
 	if (wants_stack(event->kind))
 		event->stack_id = stack_now(thread, event->time, !nested);
 	write_extended(thread, event);
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->guard = outer;
+	thread_guard_back(thread, outer);
 }

@@ -71,18 +71,21 @@ ALWAYS_INLINE enum counter capture_counter(enum event_kind kind)
 	}
 }
 
-/* After a successful allocation without a given alignment. */
-ALWAYS_INLINE void capture_allocation(struct thread *thread, enum event_kind kind, uint64_t address,
-				      uint64_t size_bytes)
+/* Counts an allocation in sample mode. True where it is a sample: the rest is capture_allocation_sampled's. */
+ALWAYS_INLINE bool capture_count_sampling(struct thread *thread, enum event_kind kind, uint64_t size_bytes)
+{
+	_Atomic uint64_t *bytes = &thread->slot->counters[COUNTER_ALLOC_BYTES];
+	thread_count(thread, capture_counter(kind));
+	arch_add_own(bytes, size_bytes);
+	return unlikely(atomic_load_explicit(bytes, memory_order_relaxed) >= thread->sample_at_bytes);
+}
+
+/* After a successful allocation in full mode, without a given alignment. */
+ALWAYS_INLINE void capture_allocation_full(struct thread *thread, enum event_kind kind, uint64_t address,
+					   uint64_t size_bytes)
 {
 	thread_count(thread, capture_counter(kind));
 	thread_count_n(thread, COUNTER_ALLOC_BYTES, size_bytes);
-	if (thread->mode == MODE_SAMPLE) {
-		thread->sample_countdown_bytes -= (int64_t)(size_bytes + !size_bytes);
-		if (unlikely(thread->sample_countdown_bytes < 0))
-			capture_allocation_sampled(thread, kind, address, size_bytes, 0);
-		return;
-	}
 	if (unlikely(capture_stack_depth || !codec_address_fits(address))) {
 		capture_allocation_general(thread, kind, address, size_bytes, 0);
 		return;
@@ -93,15 +96,10 @@ ALWAYS_INLINE void capture_allocation(struct thread *thread, enum event_kind kin
 		ring_commit(thread, encode_allocation(&thread->codec, at, kind, time, address, size_bytes, 0));
 }
 
-/* Before the block is given back. `address` is not 0. */
-ALWAYS_INLINE void capture_free(struct thread *thread, enum event_kind kind, uint64_t address)
+/* Before the block is given back, in full mode. `address` is not 0. */
+ALWAYS_INLINE void capture_free_full(struct thread *thread, enum event_kind kind, uint64_t address)
 {
 	thread_count(thread, capture_counter(kind));
-	if (thread->mode == MODE_SAMPLE) {
-		if (unlikely(sample_set_maybe(address)))
-			capture_free_sampled(thread, kind, address);
-		return;
-	}
 	if (unlikely(!codec_address_fits(address))) {
 		capture_free_general(thread, kind, address);
 		return;
@@ -111,5 +109,9 @@ ALWAYS_INLINE void capture_free(struct thread *thread, enum event_kind kind, uin
 	if (likely(at != NULL))
 		ring_commit(thread, encode_free(&thread->codec, at, kind, time, address));
 }
+
+/* The same for hooks that are not worth a way of their own for each mode. */
+void capture_allocation(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes);
+void capture_free(struct thread *thread, enum event_kind kind, uint64_t address);
 
 #endif

@@ -8,18 +8,20 @@
 /* ---- allocations ----------------------------------------------------------------------------------------------------- */
 
 /*
- * `call` is the next function's call; between guard and record nothing else happens. A call that returned nothing is
- * counted apart.
+ * Sample mode goes straight down in each hook; full mode and everything rare in its `_other` function, by a jump. `call`
+ * is the next function's call. A call that returned nothing is counted apart.
  */
 #define RECORD_ALLOCATION(thread, kind, size, call)                                                                  \
 	({                                                                                                           \
 		thread_guard(thread, GUARD_CALL);                                                                    \
 		void *block_ = (call);                                                                               \
-		thread_guard(thread, GUARD_WRITE);                                                                   \
-		if (likely(block_ != NULL))                                                                          \
-			capture_allocation(thread, kind, (uintptr_t)block_, size);                                   \
-		else                                                                                                 \
+		thread_guard_turn(thread, GUARD_WRITE);                                                              \
+		if (unlikely(block_ == NULL))                                                                        \
 			capture_failed(thread, kind, size, errno);                                                   \
+		else if (likely(thread->mode == MODE_FULL))                                                          \
+			capture_allocation_full(thread, kind, (uintptr_t)block_, size);                              \
+		else                                                                                                 \
+			capture_allocation(thread, kind, (uintptr_t)block_, size);                                   \
 		thread_unguard(thread);                                                                              \
 		block_;                                                                                              \
 	})
@@ -28,9 +30,9 @@
 	({                                                                                                           \
 		thread_guard(thread, GUARD_CALL);                                                                    \
 		void *block_ = (call);                                                                               \
-		thread_guard(thread, GUARD_WRITE);                                                                   \
+		thread_guard_turn(thread, GUARD_WRITE);                                                              \
 		if (likely(block_ != NULL))                                                                          \
-			capture_aligned_allocation(thread, kind, (uintptr_t)block_, size, alignment);                           \
+			capture_aligned_allocation(thread, kind, (uintptr_t)block_, size, alignment);                \
 		else                                                                                                 \
 			capture_failed(thread, kind, size, errno);                                                   \
 		thread_unguard(thread);                                                                              \
@@ -51,10 +53,22 @@ static void *out_of_memory(void *block)
 	return block;
 }
 
-static __attribute__((noinline)) void *malloc_slow(size_t size)
+/* Sample mode's rest: the allocation is a sample, or failed. */
+static __attribute__((noinline)) void *sampled(struct thread *thread, enum event_kind kind, void *block, size_t size)
 {
-	struct thread *thread = thread_enter_slow(false, HOOK_FRAME());
-	if (thread)
+	thread_guard(thread, GUARD_WRITE);
+	if (block)
+		capture_allocation_sampled(thread, kind, (uintptr_t)block, size, 0);
+	else
+		capture_failed(thread, kind, size, errno);
+	thread_unguard(thread);
+	return block;
+}
+
+static __attribute__((noinline)) void *malloc_other(size_t size)
+{
+	struct thread *thread = thread_enter_any();
+	if (likely(thread != NULL))
 		return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, real.malloc(size));
 	void *block = hooks_ready ? real.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
 	return unrecorded(EVENT_MALLOC, block, size);
@@ -62,21 +76,26 @@ static __attribute__((noinline)) void *malloc_slow(size_t size)
 
 HOOK void *malloc(size_t size)
 {
-	struct thread *thread = thread_enter();
+	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
 	if (unlikely(!thread))
-		return malloc_slow(size);
-	return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, real.malloc(size));
+		return malloc_other(size);
+	thread_guard(thread, GUARD_CALL);
+	void *block = real.malloc(size);
+	thread_unguard(thread);
+	if (unlikely(!block || capture_count_sampling(thread, EVENT_MALLOC, size)))
+		return sampled(thread, EVENT_MALLOC, block, size);
+	return block;
 }
 
 /* Ours by a name that nobody can interpose, to compare with what the program binds to. */
 extern __typeof__(malloc) malloc_hook __attribute__((alias("malloc"), visibility("hidden"), copy(malloc)));
 
-static __attribute__((noinline)) void *calloc_slow(size_t count, size_t size)
+static __attribute__((noinline)) void *calloc_other(size_t count, size_t size)
 {
 	size_t bytes;
-	struct thread *thread = thread_enter_slow(false, HOOK_FRAME());
+	struct thread *thread = thread_enter_any();
 	bool overflow = __builtin_mul_overflow(count, size, &bytes);
-	if (thread)
+	if (likely(thread != NULL))
 		return RECORD_ALLOCATION(thread, EVENT_CALLOC, overflow ? SIZE_MAX : bytes, real.calloc(count, size));
 	if (hooks_ready)
 		return unrecorded(EVENT_CALLOC, real.calloc(count, size), bytes);
@@ -86,10 +105,15 @@ static __attribute__((noinline)) void *calloc_slow(size_t count, size_t size)
 HOOK void *calloc(size_t count, size_t size)
 {
 	size_t bytes;
-	struct thread *thread = thread_enter();
+	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
 	if (unlikely(!thread || __builtin_mul_overflow(count, size, &bytes)))
-		return calloc_slow(count, size);
-	return RECORD_ALLOCATION(thread, EVENT_CALLOC, bytes, real.calloc(count, size));
+		return calloc_other(count, size);
+	thread_guard(thread, GUARD_CALL);
+	void *block = real.calloc(count, size);
+	thread_unguard(thread);
+	if (unlikely(!block || capture_count_sampling(thread, EVENT_CALLOC, bytes)))
+		return sampled(thread, EVENT_CALLOC, block, bytes);
+	return block;
 }
 
 /* ---- frees ----------------------------------------------------------------------------------------------------------- */
@@ -107,7 +131,7 @@ static bool free_begin(void *block, struct thread **recorded)
 			capture_free(thread, EVENT_FREE, (uintptr_t)block);
 		else
 			thread_count(thread, COUNTER_NULL_FREE);
-		thread_guard(thread, GUARD_CALL);
+		thread_guard_turn(thread, GUARD_CALL);
 	} else if (own) {
 		bootstrap_free(EVENT_FREE, block);
 	} else {
@@ -122,7 +146,7 @@ static void free_end(struct thread *recorded)
 		thread_unguard(recorded);
 }
 
-static __attribute__((noinline)) void free_slow(void *block)
+static __attribute__((noinline)) void free_rare(void *block)
 {
 	struct thread *recorded;
 	if (free_begin(block, &recorded))
@@ -130,15 +154,37 @@ static __attribute__((noinline)) void free_slow(void *block)
 	free_end(recorded);
 }
 
-HOOK void free(void *block)
+static __attribute__((noinline)) void free_other(void *block)
 {
-	struct thread *thread = thread_enter();
+	struct thread *thread = thread_enter_mode(MODE_FULL);
 	if (unlikely(!thread || !block || bootstrap_owns(block))) {
-		free_slow(block);
+		free_rare(block);
 		return;
 	}
 	thread_guard(thread, GUARD_WRITE);
-	capture_free(thread, EVENT_FREE, (uintptr_t)block);
+	capture_free_full(thread, EVENT_FREE, (uintptr_t)block);
+	thread_guard_turn(thread, GUARD_CALL);
+	real.free(block);
+	thread_unguard(thread);
+}
+
+static __attribute__((noinline)) void free_perhaps_sampled(struct thread *thread, void *block)
+{
+	thread_guard(thread, GUARD_WRITE);
+	capture_free_sampled(thread, EVENT_FREE, (uintptr_t)block);
+	thread_unguard(thread);
+}
+
+HOOK void free(void *block)
+{
+	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
+	if (unlikely(!thread || !block || bootstrap_owns(block))) {
+		free_other(block);
+		return;
+	}
+	thread_count(thread, COUNTER_FREE);
+	if (unlikely(sample_set_maybe((uintptr_t)block)))
+		free_perhaps_sampled(thread, block);
 	thread_guard(thread, GUARD_CALL);
 	real.free(block);
 	thread_unguard(thread);
@@ -176,9 +222,9 @@ static void *record_realloc(struct thread *thread, void *old, size_t size, void 
 {
 	thread_guard(thread, GUARD_WRITE);
 	struct realloc_start start = capture_realloc_before(thread, (uintptr_t)old);
-	thread_guard(thread, GUARD_CALL);
+	thread_guard_turn(thread, GUARD_CALL);
 	void *block = next(old, size);
-	thread_guard(thread, GUARD_WRITE);
+	thread_guard_turn(thread, GUARD_WRITE);
 	capture_realloc_after(thread, &start, (uintptr_t)block, size, errno);
 	thread_unguard(thread);
 	return block;
@@ -245,7 +291,7 @@ HOOK int posix_memalign(void **result, size_t alignment, size_t size)
 	}
 	thread_guard(thread, GUARD_CALL);
 	error = real.posix_memalign(result, alignment, size);
-	thread_guard(thread, GUARD_WRITE);
+	thread_guard_turn(thread, GUARD_WRITE);
 	if (error)
 		capture_failed(thread, EVENT_ALIGNED, size, error);
 	else if (*result)

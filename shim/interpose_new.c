@@ -20,17 +20,17 @@ int mtrace_new_personality(int version, int actions, uint64_t class, void *excep
 {
 	(void)version, (void)class, (void)exception, (void)context;
 	struct thread *thread = thread_self;
-	if (!(actions & UNWIND_CLEANUP_PHASE) || !thread || (thread->guard & GUARD_REASON_MASK) != GUARD_CALL)
+	if (!(actions & UNWIND_CLEANUP_PHASE) || !thread || thread->guard != GUARD_CALL)
 		return UNWIND_CONTINUE;
-	thread_guard(thread, GUARD_WRITE);
+	thread_guard_turn(thread, GUARD_WRITE);
 	capture_failed(thread, EVENT_NEW, thread->new_bytes, ENOMEM);
 	thread_unguard(thread);
 	return UNWIND_CONTINUE;
 }
 
-static void *record_new(struct thread *thread, void *block, size_t size, size_t alignment)
+ALWAYS_INLINE void *record_new(struct thread *thread, void *block, size_t size, size_t alignment)
 {
-	thread_guard(thread, GUARD_WRITE);
+	thread_guard_turn(thread, GUARD_WRITE);
 	if (unlikely(!block))
 		capture_failed(thread, EVENT_NEW, size, ENOMEM);
 	else if (likely(!alignment))
@@ -79,14 +79,14 @@ DEFINE_NEW(_ZnamSt11align_val_t, align, (size_t size, size_t align), (size, alig
 DEFINE_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, align, (size_t size, size_t align, const void *tag), (size, align, tag))
 DEFINE_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, align, (size_t size, size_t align, const void *tag), (size, align, tag))
 
-static void delete_recorded(struct thread *thread, void *block)
+ALWAYS_INLINE void delete_recorded(struct thread *thread, void *block)
 {
 	thread_guard(thread, GUARD_WRITE);
 	if (block)
 		capture_free(thread, EVENT_DELETE, (uintptr_t)block);
 	else
 		thread_count(thread, COUNTER_NULL_FREE);
-	thread_guard(thread, GUARD_CALL);
+	thread_guard_turn(thread, GUARD_CALL);
 }
 
 #define DEFINE_DELETE(name, parameters, arguments)                                                                   \

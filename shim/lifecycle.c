@@ -130,7 +130,9 @@ static void start_recording(void)
 	tracefile_close();
 	registry_start();
 	set_phase(PHASE_RECORDING);
-	registry_attach(false, false);
+	registry_attach(false);
+	if (thread_self && capture_stack_depth)
+		unwind_warm(thread_self); /* what it does once a process, here */
 	bootstrap_replay(replay_one);
 }
 
@@ -326,15 +328,14 @@ void lifecycle_after_detach(void)
  */
 static bool guard_is_stale(const struct thread *thread, uintptr_t frame)
 {
-	uintptr_t guarded = thread->guard & ~(uintptr_t)GUARD_REASON_MASK;
-	bool writing = (thread->guard & GUARD_REASON_MASK) == GUARD_WRITE;
+	size_t reach = thread->guard == GUARD_WRITE ? SIGNAL_FRAME_BYTES_MIN : 0;
 	stack_t stack;
-	if (frame + (writing ? SIGNAL_FRAME_BYTES_MIN : 0) < guarded || raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
+	if (frame + reach < thread->guard_frame || raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
 		return false;
 	return !(stack.ss_flags & SS_ONSTACK);
 }
 
-static struct thread *attach(bool nested, bool counted)
+static struct thread *attach(bool counted)
 {
 	if (lifecycle_phase() != PHASE_RECORDING)
 		return NULL;
@@ -343,7 +344,7 @@ static struct thread *attach(bool nested, bool counted)
 			set_phase(PHASE_SILENT); /* a fork past our hook */
 		return NULL;
 	}
-	struct thread *thread = registry_attach(nested, counted);
+	struct thread *thread = registry_attach(counted);
 	if (!thread)
 		rings_count_shared(COUNTER_LOST_NO_THREAD, 1);
 	return thread;
@@ -352,7 +353,7 @@ static struct thread *attach(bool nested, bool counted)
 void thread_attach_new(void)
 {
 	if (!thread_self)
-		attach(false, true);
+		attach(true);
 }
 
 __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame)
@@ -361,16 +362,16 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintp
 		return NULL;
 	struct thread *thread = thread_self;
 	if (!thread)
-		return attach(nested_ok, false);
+		return attach(false);
 	if (thread->mode == MODE_CLOSED)
 		return NULL;
 	if (thread->guard && guard_is_stale(thread, frame)) {
 		/* The record that was being written is not committed, but the encoder has moved on: a fresh chunk. */
-		if ((thread->guard & GUARD_REASON_MASK) == GUARD_WRITE)
+		if (thread->guard == GUARD_WRITE)
 			atomic_store_explicit(&thread->limit, NULL, memory_order_relaxed);
 		thread->guard = GUARD_NONE;
 	}
-	switch (thread->guard & GUARD_REASON_MASK) {
+	switch (thread->guard) {
 	case GUARD_WRITE:
 		if (nested_ok)
 			rings_count_shared(COUNTER_LOST_REENTRY, 1);

@@ -109,12 +109,12 @@ static void set_up(struct thread *thread)
 	raw2(SYS_prctl, PR_GET_NAME, (long)slot->name);
 	thread->codec.cpu = *thread->cpu_id;
 	thread->random = (slot->start_time << 20 ^ thread->id) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	thread->sample_countdown_bytes = sampling_draw(thread);
+	thread->sample_at_bytes = sampling_draw(thread);
 	/* Release: whoever sees the slot in use sees what is in it. */
 	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
 }
 
-struct thread *registry_attach(bool nested, bool counted)
+struct thread *registry_attach(bool counted)
 {
 	int error = errno;
 	struct thread *thread = rings_take_slot();
@@ -123,13 +123,11 @@ struct thread *registry_attach(bool nested, bool counted)
 	set_up(thread);
 	if (!counted)
 		registry_thread_created();
-	thread->mode = lifecycle_mode();
+	thread->mode = (uint8_t)lifecycle_mode();
 	thread_guard(thread, GUARD_CALL); /* what follows may allocate: that is ours, not the guest's */
 	thread_self = thread;
 	if (exit_key_valid)
 		pthread_setspecific(exit_key, thread);
-	if (!nested && capture_stack_depth)
-		unwind_warm(thread);
 	thread_unguard(thread);
 	struct trace_event event = {.kind = EVENT_THREAD_START, .time = thread->slot->start_time, .args = {thread->slot->kernel_tid}};
 	capture_event(thread, COUNTER_THREAD_START, &event);
@@ -142,7 +140,7 @@ void registry_set_mode(enum thread_mode mode)
 	uint32_t end = rings_slots_end();
 	for (uint32_t i = 0; i < end; i++)
 		if (atomic_load_explicit(&rings_slot(i)->state, memory_order_acquire) != SLOT_FREE)
-			rings_thread(i)->mode = mode;
+			rings_thread(i)->mode = (uint8_t)mode;
 }
 
 unsigned registry_live(void)

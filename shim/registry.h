@@ -11,9 +11,9 @@
 /* Once a process: the key whose destructor sees threads end. */
 void registry_start(void);
 
-/* Gives the calling thread a slot and returns it, NULL where none is free. May not run inside an allocator's call unless
- * `nested`: the unwinder is then warmed up later. `counted`: registry_thread_created() was called for it. */
-struct thread *registry_attach(bool nested, bool counted);
+/* Gives the calling thread a slot and returns it, NULL where none is free. `counted`: registry_thread_created() was
+ * called for it. */
+struct thread *registry_attach(bool counted);
 
 /* A thread is about to be created; or it was not, after all. The last one to go takes the writer with it. */
 void registry_thread_created(void);

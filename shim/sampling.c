@@ -2,22 +2,17 @@
 
 #include "shim/raw.h"
 
-#define BITMAP_WORDS      ((1u << SAMPLE_BITMAP_BITS) / 64)
 #define BUCKET_BITS       17u
 #define BUCKETS           (1u << BUCKET_BITS)
 #define BUCKET_ENTRIES    8u /* a cache line */
 #define BUCKETS_TRIED     4u
-#define REBUILD_AT_INSERTS 4096u
 
-_Atomic(_Atomic uint64_t *) sample_bitmap;
+_Atomic uint64_t sample_filter[(1u << SAMPLE_FILTER_BITS) / 16];
 
 static struct {
 	double mean_bytes;
 	_Atomic uint64_t *entries; /* BUCKETS * BUCKET_ENTRIES addresses, 0: free */
 	_Atomic uint8_t *spilled;  /* by bucket: some of its blocks went to the next one */
-	_Atomic uint64_t bitmaps[2][BITMAP_WORDS];
-	_Atomic(_Atomic uint64_t *) building; /* the other bitmap while it is made, else NULL */
-	_Atomic uint32_t inserts;             /* since the last rebuild */
 } set;
 
 bool sampling_start(uint64_t mean_bytes)
@@ -27,7 +22,6 @@ bool sampling_start(uint64_t mean_bytes)
 		set.entries = raw_reserve(BUCKETS * BUCKET_ENTRIES * sizeof(uint64_t));
 	if (!set.spilled)
 		set.spilled = raw_reserve(BUCKETS);
-	atomic_store_explicit(&sample_bitmap, set.bitmaps[0], memory_order_relaxed);
 	return set.entries && set.spilled;
 }
 
@@ -38,6 +32,7 @@ void sampling_forget(void)
 	if (set.spilled)
 		raw_munmap((void *)set.spilled, BUCKETS);
 	memset(&set, 0, sizeof set);
+	memset((void *)sample_filter, 0, sizeof sample_filter);
 }
 
 /* ---- the exponential distribution ------------------------------------------------------------------------------- */
@@ -73,18 +68,25 @@ static double natural_log(double x)
 	return exponent * 0.6931471805599453 + 2 * series;
 }
 
-int64_t sampling_draw(struct thread *thread)
+uint64_t sampling_draw(struct thread *thread)
 {
 	double uniform = (double)((random_bits(thread) >> 11) + 1) * 0x1p-53; /* in (0, 1] */
-	return (int64_t)(-natural_log(uniform) * set.mean_bytes);
+	return (uint64_t)(-natural_log(uniform) * set.mean_bytes) + 1;
 }
 
 /* ---- the set ---------------------------------------------------------------------------------------------------- */
 
-static void set_bit(_Atomic uint64_t *bitmap, uint64_t address)
+/* Adds `one` (1 or -1) to an address's counter, unless it is full: then it stays so for good, which only costs time. */
+static void count(uint64_t address, int one)
 {
-	uint64_t bit = sample_hash(address) >> (64 - SAMPLE_BITMAP_BITS);
-	atomic_fetch_or_explicit(&bitmap[bit / 64], UINT64_C(1) << (bit % 64), memory_order_relaxed);
+	struct sample_place place = sample_place(address);
+	uint64_t word = atomic_load_explicit(&sample_filter[place.word], memory_order_relaxed), wanted;
+	do {
+		if ((word >> place.shift & 15) == 15)
+			return;
+		wanted = one > 0 ? word + (UINT64_C(1) << place.shift) : word - (UINT64_C(1) << place.shift);
+	} while (!atomic_compare_exchange_weak_explicit(&sample_filter[place.word], &word, wanted, memory_order_relaxed,
+							memory_order_relaxed));
 }
 
 static uint64_t bucket_of(uint64_t address, unsigned attempt)
@@ -92,41 +94,32 @@ static uint64_t bucket_of(uint64_t address, unsigned attempt)
 	return ((sample_hash(address) >> 20) + attempt) & (BUCKETS - 1);
 }
 
-static bool put_in_bucket(_Atomic uint64_t *entries, uint64_t address)
+/* Returns 1: put there, 0: the bucket is full, -1: it was there already (its free was not seen). */
+static int put_in_bucket(_Atomic uint64_t *entries, uint64_t address)
 {
 	for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
 		uint64_t found = 0;
-		if (atomic_compare_exchange_strong(&entries[i], &found, address) || found == address)
-			return true;
+		if (atomic_compare_exchange_strong_explicit(&entries[i], &found, address, memory_order_relaxed,
+							    memory_order_relaxed))
+			return 1;
+		if (found == address)
+			return -1;
 	}
-	return false;
+	return 0;
 }
 
-static bool put_in_table(uint64_t address)
+bool sample_set_insert(uint64_t address)
 {
 	for (unsigned attempt = 0; attempt < BUCKETS_TRIED; attempt++) {
 		uint64_t bucket = bucket_of(address, attempt);
-		if (put_in_bucket(&set.entries[bucket * BUCKET_ENTRIES], address))
+		int put = put_in_bucket(&set.entries[bucket * BUCKET_ENTRIES], address);
+		if (put > 0)
+			count(address, 1);
+		if (put)
 			return true;
 		atomic_store_explicit(&set.spilled[bucket], 1, memory_order_relaxed);
 	}
 	return false;
-}
-
-/*
- * Beside a rebuild: the address is stored before `building` is read, and the rebuild publishes `building` before it reads
- * the addresses, all sequentially consistent. So either the rebuild finds the address, or we find the new bitmap.
- */
-bool sample_set_insert(uint64_t address)
-{
-	if (!put_in_table(address))
-		return false;
-	_Atomic uint64_t *building = atomic_load(&set.building);
-	if (building)
-		set_bit(building, address);
-	set_bit(atomic_load(&sample_bitmap), address);
-	atomic_fetch_add_explicit(&set.inserts, 1, memory_order_relaxed);
-	return true;
 }
 
 bool sample_set_remove(uint64_t address)
@@ -137,30 +130,12 @@ bool sample_set_remove(uint64_t address)
 		for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
 			if (atomic_load_explicit(&entries[i], memory_order_relaxed) != address)
 				continue;
-			atomic_store(&entries[i], 0);
+			atomic_store_explicit(&entries[i], 0, memory_order_relaxed);
+			count(address, -1);
 			return true;
 		}
 		if (!atomic_load_explicit(&set.spilled[bucket], memory_order_relaxed))
 			return false;
 	}
 	return false;
-}
-
-void sample_set_rebuild(void)
-{
-	if (atomic_load_explicit(&set.inserts, memory_order_relaxed) < REBUILD_AT_INSERTS)
-		return;
-	atomic_store_explicit(&set.inserts, 0, memory_order_relaxed);
-	_Atomic uint64_t *old = atomic_load(&sample_bitmap);
-	_Atomic uint64_t *fresh = old == set.bitmaps[0] ? set.bitmaps[1] : set.bitmaps[0];
-	for (unsigned i = 0; i < BITMAP_WORDS; i++)
-		atomic_store_explicit(&fresh[i], 0, memory_order_relaxed);
-	atomic_store(&set.building, fresh);
-	for (uint64_t i = 0; i < BUCKETS * BUCKET_ENTRIES; i++) {
-		uint64_t address = atomic_load(&set.entries[i]);
-		if (address)
-			set_bit(fresh, address);
-	}
-	atomic_store(&sample_bitmap, fresh);
-	atomic_store(&set.building, NULL);
 }

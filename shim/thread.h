@@ -4,12 +4,11 @@
  * The structures live in one mapping that the kernel wipes in a forked child (MADV_WIPEONFORK): whatever way a process
  * forks, its child finds `mode` closed and records nothing until it is given a trace of its own.
  *
- * The guard is the address of the hook's stack frame, with the reason in the low bits:
- *   0              no hook of this thread is at work
- *   frame | CALL   inside the next allocator function: nested allocator calls belong to it and do not count again,
- *                  region calls (an allocator growing) do
- *   frame | WRITE  the thread is writing a record: a call by a signal handler that interrupts it is counted, in full mode
- *                  its event is lost
+ * The guard says what hook of this thread is at work, and where its stack frame is:
+ *   NONE   none
+ *   CALL   inside the next allocator function: nested allocator calls belong to it and do not count again, region calls
+ *          (an allocator growing) do
+ *   WRITE  writing a record: a call by a signal handler that interrupts it is counted, in full mode its event is lost
  * A frame that is no longer on the stack (a handler left by longjmp) makes the guard stale; thread_enter_slow finds out.
  */
 #ifndef MTRACE_THREAD_H
@@ -18,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch.h"
 #include "trace/codec.h"
 
 /* Not reached through the global offset table: what hooks touch must also be there before relocation. */
@@ -38,7 +38,6 @@ enum guard {
 	GUARD_NONE = 0,
 	GUARD_CALL = 1,
 	GUARD_WRITE = 2,
-	GUARD_REASON_MASK = 3,
 };
 
 #define STACK_CACHE_ENTRIES 256u
@@ -49,10 +48,12 @@ struct stack_cache_entry {
 };
 
 struct thread {
-	uint32_t mode; /* enum thread_mode; cleared by others when recording stops */
+	/* Two bytes, looked at one by one: a wider load right after a store to one of them would wait for that store. */
+	uint8_t mode;  /* enum thread_mode; cleared by others when recording stops */
+	uint8_t guard; /* enum guard */
 	bool warm;     /* the unwinder has been here: it will not allocate or open anything any more */
 	uint8_t exit_rounds; /* of thread-specific destructors gone through */
-	uintptr_t guard;
+	uintptr_t guard_frame; /* of the hook at work */
 
 	/* The chunk being filled. limit: a record may start at or below it; NULL makes the next one ask for a new chunk. */
 	uint8_t *position;
@@ -62,9 +63,8 @@ struct thread {
 
 	const volatile uint32_t *cpu_id; /* in the registered rseq area; a constant unknown where there is none */
 	struct ring_slot *slot;          /* counters, in the rings file */
-	int64_t sample_countdown_bytes;  /* to the next sample of the Poisson process */
+	uint64_t sample_at_bytes;        /* the next sample is the allocation with which COUNTER_ALLOC_BYTES gets here */
 	uint64_t random;                 /* xorshift state, never 0 */
-	uint64_t last_time;              /* of this thread's latest event, for the idle flush */
 
 	uintptr_t stack_near;            /* a frame of this thread's own stack (not its signal stack); 0: not known */
 	uint64_t new_bytes;              /* asked of the operator new that is being called */
@@ -86,9 +86,7 @@ extern __thread struct thread *thread_self SHIM_LOCAL __attribute__((tls_model("
 /* Only the thread itself changes its counters; others read them. */
 ALWAYS_INLINE void thread_count_n(struct thread *thread, enum counter counter, uint64_t n)
 {
-	_Atomic uint64_t *cell = &thread->slot->counters[counter];
-	uint64_t value = atomic_load_explicit(cell, memory_order_relaxed);
-	atomic_store_explicit(cell, value + n, memory_order_relaxed);
+	arch_add_own(&thread->slot->counters[counter], n);
 }
 
 ALWAYS_INLINE void thread_count(struct thread *thread, enum counter counter)
@@ -96,31 +94,66 @@ ALWAYS_INLINE void thread_count(struct thread *thread, enum counter counter)
 	thread_count_n(thread, counter, 1);
 }
 
+/* The thread with no hook at work, recording in `mode`; NULL: ask thread_enter(). */
+ALWAYS_INLINE struct thread *thread_enter_mode(enum thread_mode mode)
+{
+	if (unlikely(!hooks_ready))
+		return NULL;
+	struct thread *thread = thread_self;
+	return likely(thread && thread->mode == mode && thread->guard == GUARD_NONE) ? thread : NULL;
+}
+
 /*
- * The way into every allocator hook. Returns the thread with its guard free, or NULL: then the caller goes the slow
- * way, which asks thread_enter_slow().
+ * The way into every hook. Returns the thread with its guard free, or NULL: then the caller goes the slow way, which asks
+ * thread_enter_slow().
  */
 ALWAYS_INLINE struct thread *thread_enter(void)
 {
 	if (unlikely(!hooks_ready))
 		return NULL;
 	struct thread *thread = thread_self;
-	if (unlikely(!thread || thread->mode == MODE_CLOSED || thread->guard))
-		return NULL;
-	return thread;
+	return likely(thread && thread->mode != MODE_CLOSED && thread->guard == GUARD_NONE) ? thread : NULL;
 }
 
 /* The signal fences keep the compiler from moving the work out of the guarded stretch. */
 ALWAYS_INLINE void thread_guard(struct thread *thread, enum guard reason)
 {
-	thread->guard = (uintptr_t)__builtin_frame_address(0) | reason;
+	thread->guard_frame = (uintptr_t)__builtin_frame_address(0);
+	thread->guard = (uint8_t)reason;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* The same hook goes on with something else. */
+ALWAYS_INLINE void thread_guard_turn(struct thread *thread, enum guard reason)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->guard = (uint8_t)reason;
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
 ALWAYS_INLINE void thread_unguard(struct thread *thread)
 {
+	thread_guard_turn(thread, GUARD_NONE);
+}
+
+/* For what may happen inside another hook: the outer guard comes back afterwards. */
+struct outer_guard {
+	uintptr_t frame;
+	uint8_t guard;
+};
+
+ALWAYS_INLINE struct outer_guard thread_guard_inside(struct thread *thread, enum guard reason)
+{
+	struct outer_guard outer = {thread->guard_frame, thread->guard};
+	thread_guard(thread, reason);
+	return outer;
+}
+
+ALWAYS_INLINE void thread_guard_back(struct thread *thread, struct outer_guard outer)
+{
 	atomic_signal_fence(memory_order_seq_cst);
-	thread->guard = GUARD_NONE;
+	thread->guard_frame = outer.frame;
+	thread->guard = outer.guard;
 }
 
 /*

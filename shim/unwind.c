@@ -257,11 +257,9 @@ static bool stack_suffices(struct thread *thread)
 /* What the unwinder allocates on its way is none of the guest's calls: guarded as if inside one. */
 static unsigned backtrace_guarded(struct thread *thread, void **frames, unsigned depth)
 {
-	uintptr_t outer = thread->guard;
-	thread_guard(thread, GUARD_CALL);
+	struct outer_guard outer = thread_guard_inside(thread, GUARD_CALL);
 	unsigned count = backtrace_any(frames, depth);
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->guard = outer;
+	thread_guard_back(thread, outer);
 	return count;
 }
 

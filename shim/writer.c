@@ -14,7 +14,6 @@
 #include "shim/real.h"
 #include "shim/registry.h"
 #include "shim/ring.h"
-#include "shim/sampling.h"
 #include "shim/snapshot.h"
 #include "shim/tracefile.h"
 
@@ -222,7 +221,6 @@ static void tick(uint64_t now_ns)
 	if (now_ns >= writer.next_snapshot_ns) {
 		write_modules_if_changed();
 		write_snapshot();
-		sample_set_rebuild();
 		writer.next_snapshot_ns += config.interval_ms * NS_PER_MS;
 		if (writer.next_snapshot_ns <= now_ns)
 			writer.next_snapshot_ns = now_ns + config.interval_ms * NS_PER_MS;
@@ -423,7 +421,12 @@ bool writer_start(void)
 	if (!prepare())
 		return false;
 	raw_block_signals(&signals);
+	struct outer_guard outer = {0};
+	if (thread_self)
+		outer = thread_guard_inside(thread_self, GUARD_CALL); /* what it allocates is ours */
 	writer.has_thread = create_thread();
+	if (thread_self)
+		thread_guard_back(thread_self, outer);
 	raw_restore_signals(&signals);
 	if (writer.has_thread && !atomic_load(&writer.ready))
 		raw_futex_wait(&writer.ready, 0, START_WAIT_NS);

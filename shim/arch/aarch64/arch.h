@@ -5,6 +5,7 @@
 #ifndef MTRACE_ARCH_H
 #define MTRACE_ARCH_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,6 +37,14 @@ static inline uint64_t arch_ticks_hz(void)
 static inline char *arch_thread_pointer(void)
 {
 	return __builtin_thread_pointer();
+}
+
+/* Adds to a counter that only this thread changes. A handler that comes in between and counts the same is not counted:
+ * the price of an exclusive pair at every call is not worth that case. */
+static inline void arch_add_own(_Atomic uint64_t *counter, uint64_t n)
+{
+	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+	atomic_store_explicit(counter, value + n, memory_order_relaxed);
 }
 
 /* Six arguments always: a call that takes fewer ignores the rest. Returns the result or -errno. */
