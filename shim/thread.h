@@ -25,6 +25,10 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
+/* Where the stack of the enclosing function's caller stands (in an inline function, of the function it is inlined into): the
+ * same in a hook and in what it jumps to, and to be had without a frame pointer. */
+#define HOOK_FRAME() ((uintptr_t)__builtin_dwarf_cfa())
+
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -118,7 +122,7 @@ ALWAYS_INLINE struct thread *thread_enter(void)
 /* The signal fences keep the compiler from moving the work out of the guarded stretch. */
 ALWAYS_INLINE void thread_guard(struct thread *thread, enum guard reason)
 {
-	thread->guard_frame = (uintptr_t)__builtin_frame_address(0);
+	thread->guard_frame = HOOK_FRAME();
 	thread->guard = (uint8_t)reason;
 	atomic_signal_fence(memory_order_seq_cst);
 }
@@ -162,9 +166,6 @@ ALWAYS_INLINE void thread_guard_back(struct thread *thread, struct outer_guard o
  * allocator call too, and counted as lost inside a record. `frame`: HOOK_FRAME().
  */
 struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame);
-
-/* The frame of the hook that asks: in an inline function, that of its caller. */
-#define HOOK_FRAME() ((uintptr_t)__builtin_frame_address(0))
 
 /* As the way in for a thread that has just started. */
 void thread_attach_new(void);
