@@ -95,7 +95,7 @@ static bool read_documents(struct workload *workload, struct properties *propert
 	    !properties_choice(properties, "fieldlengthdistribution", 0, constant, &only_constant, failure) ||
 	    !properties_flag(properties, "readallfields", true, &workload->read_all_fields, failure) ||
 	    !properties_flag(properties, "writeallfields", false, &workload->write_all_fields, failure) ||
-	    !properties_choice(properties, "clientcopy", COPY_FIELDS, copies, &workload->copy, failure))
+	    !properties_choice(properties, "clientcopy", COPY_DOCUMENT, copies, &workload->copy, failure))
 		return false;
 	if (count * bytes > (uint64_t)DOCUMENT_MOST_MIB << 20)
 		return failure_set(failure, EXIT_WRONG_USAGE,
