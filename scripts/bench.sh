@@ -12,7 +12,7 @@
 # BENCH_ARMS="sample full" (also full-stacks; "full" is without stacks), BENCH_DIR=build/bench for databases (400 MB),
 # traces (up to a few GB while a run lasts) and results.tsv, which holds every single figure.
 #
-# The machine should do nothing else. Exit status: 0 measured; 1 a run failed; 2 wrong usage.
+# By default it takes about 40 minutes, on a machine that should do nothing else. Exit status: 0 measured; 1 a run failed; 2 wrong usage.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
