@@ -4,7 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool error_set(struct error *error, enum error_code code, const char *file, uint64_t offset_bytes, const char *format, ...)
+bool error_set(struct error *error, enum error_code code, const char *file, uint64_t offset_bytes,
+	       const char *format, ...)
 {
 	if (error->code != ERROR_NONE)
 		return false;

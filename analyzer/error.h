@@ -25,13 +25,14 @@ enum error_code {
 struct error {
 	enum error_code code;
 	uint64_t offset_bytes; /* in the input file; ERROR_NO_OFFSET where there is none */
-	char file[512];        /* the input file; empty where there is none */
-	char text[512];        /* what is wrong, and what to do */
+	char file[512];	       /* the input file; empty where there is none */
+	char text[512];	       /* what is wrong, and what to do */
 };
 
-/* Fills in `error` unless it already holds one. `file` may be NULL. Returns false, so that a caller can return it. */
-bool error_set(struct error *error, enum error_code code, const char *file, uint64_t offset_bytes, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
+/* Fills in `error` unless it already holds one. `file` may be NULL. Returns false, so that a caller can
+ * return it. */
+bool error_set(struct error *error, enum error_code code, const char *file, uint64_t offset_bytes,
+	       const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Prints "mtrace-analyze: FILE: offset N: TEXT" to stderr. Returns the exit status for it. */
 int error_print(const struct error *error);

@@ -55,7 +55,8 @@ void *bootstrap_allocate(enum event_kind kind, size_t bytes, size_t alignment)
 	uint64_t offset = atomic_fetch_add_explicit(&arena.used, need, memory_order_relaxed);
 	if (offset + need > BOOTSTRAP_BYTES)
 		return NULL;
-	uintptr_t block = (bootstrap_start + offset + sizeof(struct header) + spare - 1) & ~(uintptr_t)(spare - 1);
+	uintptr_t block =
+		(bootstrap_start + offset + sizeof(struct header) + spare - 1) & ~(uintptr_t)(spare - 1);
 	((struct header *)block)[-1].bytes = bytes;
 	note(kind, block, bytes);
 	return (void *)block;

@@ -8,8 +8,8 @@
 unsigned capture_stack_depth;
 
 /*
- * The present stack's number. In an allocator hook the thread may be warmed up here; inside an allocator call (guard CALL
- * from an outer hook) it may not: the unwinder's first use allocates.
+ * The present stack's number. In an allocator hook the thread may be warmed up here; inside an allocator call
+ * (guard CALL from an outer hook) it may not: the unwinder's first use allocates.
  */
 static uint32_t stack_now(struct thread *thread, uint64_t time, bool may_warm)
 {
@@ -32,11 +32,12 @@ static void write_extended(struct thread *thread, const struct trace_event *even
 		ring_commit(thread, encode_extended(&thread->codec, at, event));
 }
 
-/* ---- allocations and frees ---------------------------------------------------------------------------------------- */
+/* ---- allocations and frees
+ * ---------------------------------------------------------------------------------------- */
 
 __attribute__((noinline)) void capture_allocation_general(struct thread *thread, enum event_kind kind,
-							   uint64_t address, uint64_t size_bytes,
-							   uint64_t alignment_bytes)
+							  uint64_t address, uint64_t size_bytes,
+							  uint64_t alignment_bytes)
 {
 	uint64_t time = clock_now();
 	uint32_t stack_id = stack_now(thread, time, true);
@@ -52,7 +53,8 @@ __attribute__((noinline)) void capture_allocation_general(struct thread *thread,
 	}
 	uint8_t *at = ring_begin(thread, time);
 	if (at)
-		ring_commit(thread, encode_allocation(&thread->codec, at, kind, time, address, size_bytes, stack_id));
+		ring_commit(thread,
+			    encode_allocation(&thread->codec, at, kind, time, address, size_bytes, stack_id));
 }
 
 /* The process has no memory: the next draw starts at the end of the sampled allocation. */
@@ -63,8 +65,8 @@ static void draw_next(struct thread *thread)
 }
 
 __attribute__((noinline)) void capture_allocation_sampled(struct thread *thread, enum event_kind kind,
-							   uint64_t address, uint64_t size_bytes,
-							   uint64_t alignment_bytes)
+							  uint64_t address, uint64_t size_bytes,
+							  uint64_t alignment_bytes)
 {
 	draw_next(thread);
 	if (!sample_set_insert(address)) {
@@ -74,8 +76,8 @@ __attribute__((noinline)) void capture_allocation_sampled(struct thread *thread,
 	capture_allocation_general(thread, kind, address, size_bytes, alignment_bytes);
 }
 
-void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
-				uint64_t alignment_bytes)
+void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uint64_t address,
+				uint64_t size_bytes, uint64_t alignment_bytes)
 {
 	if (thread->mode == MODE_SAMPLE) {
 		if (capture_count_sampling(thread, kind, size_bytes))
@@ -106,20 +108,22 @@ void capture_free(struct thread *thread, enum event_kind kind, uint64_t address)
 		capture_free_sampled(thread, kind, address);
 }
 
-__attribute__((noinline)) void capture_free_general(struct thread *thread, enum event_kind kind, uint64_t address)
+__attribute__((noinline)) void capture_free_general(struct thread *thread, enum event_kind kind,
+						    uint64_t address)
 {
 	write_extended(thread,
 		       &(struct trace_event){.kind = (uint8_t)kind, .time = clock_now(), .address = address});
 }
 
-__attribute__((noinline)) void capture_free_sampled(struct thread *thread, enum event_kind kind, uint64_t address)
+__attribute__((noinline)) void capture_free_sampled(struct thread *thread, enum event_kind kind,
+						    uint64_t address)
 {
 	if (sample_set_remove(address))
 		capture_free_general(thread, kind, address);
 }
 
-__attribute__((noinline)) void capture_failed(struct thread *thread, enum event_kind kind, uint64_t size_bytes,
-					       int error)
+__attribute__((noinline)) void capture_failed(struct thread *thread, enum event_kind kind,
+					      uint64_t size_bytes, int error)
 {
 	thread_count(thread, COUNTER_FAILED);
 	write_extended(thread, &(struct trace_event){.kind = EVENT_FAILED,
@@ -146,13 +150,15 @@ __attribute__((noinline)) void capture_unrecorded(enum event_kind kind, uint64_t
 		rings_count_shared(COUNTER_LOST_REENTRY, 1);
 }
 
-/* ---- realloc ------------------------------------------------------------------------------------------------------ */
+/* ---- realloc
+ * ------------------------------------------------------------------------------------------------------ */
 
 struct realloc_start capture_realloc_before(struct thread *thread, uint64_t old_address)
 {
 	struct realloc_start start = {.old_address = old_address};
 	if (thread->mode == MODE_SAMPLE)
-		start.sampled_old = old_address && sample_set_maybe(old_address) && sample_set_remove(old_address);
+		start.sampled_old =
+			old_address && sample_set_maybe(old_address) && sample_set_remove(old_address);
 	if (thread->mode == MODE_FULL || start.sampled_old)
 		start.time = clock_now();
 	return start;
@@ -163,7 +169,8 @@ static void realloc_full(struct thread *thread, const struct realloc_start *star
 {
 	uint64_t end_time = clock_now();
 	uint32_t stack_id = stack_now(thread, start->time, true);
-	bool hot = start->old_address && address && codec_address_fits(start->old_address) && codec_address_fits(address);
+	bool hot = start->old_address && address && codec_address_fits(start->old_address) &&
+		   codec_address_fits(address);
 	if (!hot) {
 		write_extended(thread, &(struct trace_event){.kind = EVENT_REALLOC,
 							     .time = start->time,
@@ -176,8 +183,8 @@ static void realloc_full(struct thread *thread, const struct realloc_start *star
 	}
 	uint8_t *at = ring_begin(thread, start->time);
 	if (at)
-		ring_commit(thread, encode_realloc(&thread->codec, at, start->time, end_time, start->old_address, address,
-						   size_bytes, stack_id));
+		ring_commit(thread, encode_realloc(&thread->codec, at, start->time, end_time,
+						   start->old_address, address, size_bytes, stack_id));
 }
 
 /* A realloc's bytes are counted apart, so they bring the next sample nearer instead of moving the counter. */
@@ -216,7 +223,8 @@ static void realloc_sample(struct thread *thread, const struct realloc_start *st
 	write_extended(thread, &event);
 }
 
-/* realloc(p, 0) that returns nothing has freed p; any other that returns nothing has failed, and p lives on. */
+/* realloc(p, 0) that returns nothing has freed p; any other that returns nothing has failed, and p lives on.
+ */
 void capture_realloc_after(struct thread *thread, const struct realloc_start *start, uint64_t address,
 			   uint64_t size_bytes, int error)
 {
@@ -235,7 +243,8 @@ void capture_realloc_after(struct thread *thread, const struct realloc_start *st
 		realloc_sample(thread, start, address, size_bytes);
 }
 
-/* ---- everything else ---------------------------------------------------------------------------------------------- */
+/* ---- everything else
+ * ---------------------------------------------------------------------------------------------- */
 
 static bool wants_stack(uint8_t kind)
 {

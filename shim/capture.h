@@ -1,7 +1,7 @@
 /*
- * What is recorded of a call: counters in both modes, then a record (full mode) or, for sampled blocks, a record with a
- * stack (sample mode). Called between thread_enter() and the end of the hook. Nothing here allocates, blocks, or changes
- * errno; what finds no room is counted as lost.
+ * What is recorded of a call: counters in both modes, then a record (full mode) or, for sampled blocks, a
+ * record with a stack (sample mode). Called between thread_enter() and the end of the hook. Nothing here
+ * allocates, blocks, or changes errno; what finds no room is counted as lost.
  */
 #ifndef MTRACE_CAPTURE_H
 #define MTRACE_CAPTURE_H
@@ -15,24 +15,24 @@
 extern unsigned capture_stack_depth SHIM_LOCAL;
 
 /* The rare ways, out of line; the counters are up to date. */
-void capture_allocation_sampled(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
-				uint64_t alignment_bytes);
-void capture_allocation_general(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
-				uint64_t alignment_bytes);
+void capture_allocation_sampled(struct thread *thread, enum event_kind kind, uint64_t address,
+				uint64_t size_bytes, uint64_t alignment_bytes);
+void capture_allocation_general(struct thread *thread, enum event_kind kind, uint64_t address,
+				uint64_t size_bytes, uint64_t alignment_bytes);
 void capture_free_sampled(struct thread *thread, enum event_kind kind, uint64_t address);
 void capture_free_general(struct thread *thread, enum event_kind kind, uint64_t address);
 
 /* After a successful allocation with a given alignment (0: a page), counters included. */
-void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes,
-				uint64_t alignment_bytes);
+void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uint64_t address,
+				uint64_t size_bytes, uint64_t alignment_bytes);
 
 /* A call that returned nothing. `error` is errno after it. */
 void capture_failed(struct thread *thread, enum event_kind kind, uint64_t size_bytes, int error);
 
 /*
- * For an allocator's hook that found no way in. Where that is because a signal handler interrupted this thread's recording,
- * the call is counted all the same (beside the thread's own counters, which it may be changing), and in full mode its
- * event as lost. `address` is 0 for a free of NULL.
+ * For an allocator's hook that found no way in. Where that is because a signal handler interrupted this
+ * thread's recording, the call is counted all the same (beside the thread's own counters, which it may be
+ * changing), and in full mode its event as lost. `address` is 0 for a free of NULL.
  */
 void capture_unrecorded(enum event_kind kind, uint64_t address, uint64_t size_bytes);
 
@@ -47,9 +47,9 @@ void capture_realloc_after(struct thread *thread, const struct realloc_start *st
 			   uint64_t size_bytes, int error);
 
 /*
- * Region, life and kernel interface events. `event->time` may be set by the caller (a call that takes something away is
- * stamped before it); 0: now. The CPU, the thread and, where it can be had, the stack are added. Works inside an
- * allocator call.
+ * Region, life and kernel interface events. `event->time` may be set by the caller (a call that takes
+ * something away is stamped before it); 0: now. The CPU, the thread and, where it can be had, the stack are
+ * added. Works inside an allocator call.
  */
 void capture_event(struct thread *thread, enum counter counter, struct trace_event *event);
 
@@ -71,7 +71,8 @@ ALWAYS_INLINE enum counter capture_counter(enum event_kind kind)
 	}
 }
 
-/* Counts an allocation in sample mode. True where it is a sample: the rest is capture_allocation_sampled's. */
+/* Counts an allocation in sample mode. True where it is a sample: the rest is capture_allocation_sampled's.
+ */
 ALWAYS_INLINE bool capture_count_sampling(struct thread *thread, enum event_kind kind, uint64_t size_bytes)
 {
 	_Atomic uint64_t *bytes = &thread->slot->counters[COUNTER_ALLOC_BYTES];
@@ -93,7 +94,8 @@ ALWAYS_INLINE void capture_allocation_full(struct thread *thread, enum event_kin
 	uint64_t time = clock_now();
 	uint8_t *at = ring_begin(thread, time);
 	if (likely(at != NULL))
-		ring_commit(thread, encode_allocation(&thread->codec, at, kind, time, address, size_bytes, 0));
+		ring_commit(thread,
+			    encode_allocation(&thread->codec, at, kind, time, address, size_bytes, 0));
 }
 
 /* Before the block is given back, in full mode. `address` is not 0. */

@@ -1,9 +1,9 @@
 #include "shim/clock.h"
 
-#define CALIBRATION_NS    100000u
-#define UNIT_NS_AT_LEAST  8u
-#define NS_PER_S          UINT64_C(1000000000)
-#define MONOTONIC_SHIFT   3u
+#define CALIBRATION_NS	 100000u
+#define UNIT_NS_AT_LEAST 8u
+#define NS_PER_S	 UINT64_C(1000000000)
+#define MONOTONIC_SHIFT	 3u
 
 struct shim_clock shim_clock;
 
@@ -31,13 +31,15 @@ static uint64_t measure_hz(void)
 void clock_start(void)
 {
 	if (!arch_ticks_usable()) {
-		shim_clock = (struct shim_clock){.shift = MONOTONIC_SHIFT, .monotonic = true, .tick_hz = NS_PER_S};
+		shim_clock =
+			(struct shim_clock){.shift = MONOTONIC_SHIFT, .monotonic = true, .tick_hz = NS_PER_S};
 		return;
 	}
 	uint64_t hz = arch_ticks_hz();
 	shim_clock.tick_hz = hz ? hz : measure_hz();
 	shim_clock.shift = 0;
-	while ((NS_PER_S << shim_clock.shift) / shim_clock.tick_hz < UNIT_NS_AT_LEAST && shim_clock.shift < 16)
+	while ((NS_PER_S << shim_clock.shift) / shim_clock.tick_hz < UNIT_NS_AT_LEAST &&
+	       shim_clock.shift < 16)
 		shim_clock.shift++;
 }
 

@@ -1,6 +1,7 @@
 /*
- * The trace's clock. A time unit is 2^shift ticks of the processor's counter, chosen to last 8 to 16 ns where the counter
- * is that fine: deltas then mostly fit one byte. Where the counter cannot be used, it is CLOCK_MONOTONIC in units of 8 ns.
+ * The trace's clock. A time unit is 2^shift ticks of the processor's counter, chosen to last 8 to 16 ns where
+ * the counter is that fine: deltas then mostly fit one byte. Where the counter cannot be used, it is
+ * CLOCK_MONOTONIC in units of 8 ns.
  */
 #ifndef MTRACE_CLOCK_H
 #define MTRACE_CLOCK_H
@@ -12,7 +13,7 @@
 
 struct shim_clock {
 	unsigned shift;
-	bool monotonic;   /* the fallback */
+	bool monotonic;	  /* the fallback */
 	uint64_t tick_hz; /* nominal; the marks in the trace are the truth */
 };
 extern struct shim_clock shim_clock __attribute__((visibility("hidden")));

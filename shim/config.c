@@ -68,7 +68,8 @@ bool config_glob(const char *pattern, const char *text)
 	return *pattern == '\0';
 }
 
-/* ---- one variable each ----------------------------------------------------------------------------------------- */
+/* ---- one variable each
+ * ----------------------------------------------------------------------------------------- */
 
 static void complain(const char *name, const char *value, const char *wanted, const char *used)
 {
@@ -131,7 +132,8 @@ static void read_patch(const char *value)
 static void read_depth(const char *value)
 {
 	uint64_t depth = config.stack_depth;
-	read_number("MTRACE_STACK_DEPTH", value, 0, CODEC_STACK_DEPTH_MAX, "a number from 0 to 256", "32", &depth);
+	read_number("MTRACE_STACK_DEPTH", value, 0, CODEC_STACK_DEPTH_MAX, "a number from 0 to 256", "32",
+		    &depth);
 	config.stack_depth = (unsigned)depth;
 }
 
@@ -142,11 +144,13 @@ static void read_variable(const char *name, const char *value)
 	else if (!strcmp(name, "MTRACE_MODE"))
 		read_mode(value);
 	else if (!strcmp(name, "MTRACE_SAMPLE_BYTES"))
-		read_number(name, value, 1, UINT64_C(1) << 40, "a size from 1 to 1024G", "512K", &config.sample_bytes);
+		read_number(name, value, 1, UINT64_C(1) << 40, "a size from 1 to 1024G", "512K",
+			    &config.sample_bytes);
 	else if (!strcmp(name, "MTRACE_MAX_MIB"))
 		read_number(name, value, 0, UINT64_C(1) << 30, "a number of MiB", "0", &config.max_mib);
 	else if (!strcmp(name, "MTRACE_INTERVAL_MS"))
-		read_number(name, value, 10, 3600000, "a number from 10 to 3600000", "1000", &config.interval_ms);
+		read_number(name, value, 10, 3600000, "a number from 10 to 3600000", "1000",
+			    &config.interval_ms);
 	else if (!strcmp(name, "MTRACE_STACK_DEPTH"))
 		read_depth(value);
 	else if (!strcmp(name, "MTRACE_CHILDREN"))
@@ -172,7 +176,8 @@ static void read_assignment(const char *assignment)
 	read_variable(name, equals + 1);
 }
 
-/* For a start so early that libc has no environ yet: as the kernel has it. Longer assignments are none of ours. */
+/* For a start so early that libc has no environ yet: as the kernel has it. Longer assignments are none of
+ * ours. */
 static void read_proc_environ(void)
 {
 	static char assignment[CONFIG_PATH_BYTES + 64];
@@ -197,7 +202,8 @@ static void read_proc_environ(void)
 
 static void read_exe_path(void)
 {
-	long length = raw4(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)exe_path, sizeof exe_path - 1);
+	long length =
+		raw4(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)exe_path, sizeof exe_path - 1);
 	exe_path[length > 0 ? length : 0] = '\0';
 }
 
@@ -228,7 +234,8 @@ const char *config_exe_name(void)
 	return slash ? slash + 1 : exe_path;
 }
 
-/* ---- the path of the trace -------------------------------------------------------------------------------------- */
+/* ---- the path of the trace
+ * -------------------------------------------------------------------------------------- */
 
 struct text {
 	char *at;

@@ -1,6 +1,6 @@
 /*
- * The MTRACE_ variables (DESIGN.md, section 2). A bad value costs one line on stderr that names the variable, the value
- * and the default used instead; it never stops anything.
+ * The MTRACE_ variables (DESIGN.md, section 2). A bad value costs one line on stderr that names the variable,
+ * the value and the default used instead; it never stops anything.
  */
 #ifndef MTRACE_CONFIG_H
 #define MTRACE_CONFIG_H
@@ -26,12 +26,13 @@ struct config {
 };
 extern struct config config;
 
-/* Reads the variables from `environment` (as environ; NULL: from /proc/self/environ). Complains at most once a process. */
+/* Reads the variables from `environment` (as environ; NULL: from /proc/self/environ). Complains at most once
+ * a process. */
 void config_read(char **environment);
 
 /*
- * Expands config.out for this process into an absolute path: %h host, %p process id, %e program name, %t start time
- * (unix seconds), %% a percent sign. Returns false where it would be longer than `bytes`.
+ * Expands config.out for this process into an absolute path: %h host, %p process id, %e program name, %t
+ * start time (unix seconds), %% a percent sign. Returns false where it would be longer than `bytes`.
  */
 bool config_trace_path(char *path, size_t bytes);
 

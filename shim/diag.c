@@ -24,7 +24,8 @@ void diag_start(void)
 void diag(const char *format, ...)
 {
 	struct stat now;
-	if (!standard_error.usable || raw2(SYS_fstat, 2, (long)&now) != 0 || !same_file(&standard_error.file, &now))
+	if (!standard_error.usable || raw2(SYS_fstat, 2, (long)&now) != 0 ||
+	    !same_file(&standard_error.file, &now))
 		return;
 	char line[1024] = "mtrace: ";
 	size_t used = 8;

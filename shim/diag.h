@@ -1,6 +1,7 @@
 /*
- * Messages to the guest's stderr: few, one line each, "mtrace: ...", written with one system call. They go nowhere when
- * descriptor 2 is no longer the file that it was at start (a daemon closed it, and may have opened its own data there).
+ * Messages to the guest's stderr: few, one line each, "mtrace: ...", written with one system call. They go
+ * nowhere when descriptor 2 is no longer the file that it was at start (a daemon closed it, and may have
+ * opened its own data there).
  */
 #ifndef MTRACE_DIAG_H
 #define MTRACE_DIAG_H

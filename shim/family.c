@@ -30,7 +30,9 @@ static uint64_t hexadecimal(const char **text)
 	uint64_t value = 0;
 	for (;; (*text)++) {
 		char c = **text;
-		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+		unsigned digit = c >= '0' && c <= '9'	? (unsigned)(c - '0')
+				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+							: 16;
 		if (digit == 16)
 			return value;
 		value = value << 4 | digit;

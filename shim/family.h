@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/* The parent has this very shim mapped. False where that cannot be seen (another user's process, no /proc). */
+/* The parent has this very shim mapped. False where that cannot be seen (another user's process, no /proc).
+ */
 bool family_parent_is_traced(void);
 
 /* Leader of its session: started as such, or detached itself (setsid) before it became this program. */

@@ -1,8 +1,8 @@
 /*
- * A lock-free stack of small integers: many takers, many givers (Treiber 1986). The head carries a tag that changes with
- * every operation, so that a taker who slept through a take and a give of the same item cannot corrupt the chain.
- * `next` may be read for an item that somebody else just took: it is an array that always exists, and the tag then
- * makes the exchange fail.
+ * A lock-free stack of small integers: many takers, many givers (Treiber 1986). The head carries a tag that
+ * changes with every operation, so that a taker who slept through a take and a give of the same item cannot
+ * corrupt the chain. `next` may be read for an item that somebody else just took: it is an array that always
+ * exists, and the tag then makes the exchange fail.
  */
 #ifndef MTRACE_FREE_STACK_H
 #define MTRACE_FREE_STACK_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct free_stack {
-	_Atomic uint64_t head;   /* tag << 32 | item + 1; low half 0: empty */
-	_Atomic uint32_t *next;  /* item -> item below it + 1 */
+	_Atomic uint64_t head;	 /* tag << 32 | item + 1; low half 0: empty */
+	_Atomic uint32_t *next;	 /* item -> item below it + 1 */
 	_Atomic uint32_t length; /* close to the truth, for watermarks only */
 };
 

@@ -1,6 +1,7 @@
 /*
- * What the interpose_*.c files share. A hook has three parts: the way in (thread_enter, else the slow way), the call of the
- * next function, and the record. Where nothing is to be recorded it is the next function alone.
+ * What the interpose_*.c files share. A hook has three parts: the way in (thread_enter, else the slow way),
+ * the call of the next function, and the record. Where nothing is to be recorded it is the next function
+ * alone.
  */
 #ifndef MTRACE_HOOK_H
 #define MTRACE_HOOK_H

@@ -1,6 +1,6 @@
 /*
- * exec: the trace of this program ends before, and the program that comes starts its own. An attempt that is bound to fail
- * (no such file) leaves the trace alone; one that fails all the same has it continued.
+ * exec: the trace of this program ends before, and the program that comes starts its own. An attempt that is
+ * bound to fail (no such file) leaves the trace alone; one that fails all the same has it continued.
  */
 #include "shim/hook.h"
 
@@ -36,7 +36,8 @@ static bool is_found(const char *file)
 	for (const char *folder = search_path(environ); folder; folder = strchr(folder, ':')) {
 		folder += *folder == ':';
 		int length = (int)strcspn(folder, ":");
-		int used = snprintf(path, sizeof path, "%.*s/%s", length ? length : 1, length ? folder : ".", file);
+		int used = snprintf(path, sizeof path, "%.*s/%s", length ? length : 1, length ? folder : ".",
+				    file);
 		if (used < (int)sizeof path && is_executable(AT_FDCWD, path))
 			return true;
 	}
@@ -111,7 +112,8 @@ HOOK int execveat(int folder, const char *path, char *const argv[], char *const 
 	return exec_failed(finished);
 }
 
-/* ---- the ones with a list of arguments ----------------------------------------------------------------------------------- */
+/* ---- the ones with a list of arguments
+ * ----------------------------------------------------------------------------------- */
 
 static size_t count_arguments(const char *first, va_list list)
 {
@@ -130,11 +132,11 @@ static void take_arguments(char **argv, const char *first, va_list *list)
 	*argv = NULL;
 }
 
-#define COLLECT_ARGUMENTS(argv, first, list)                                                                         \
-	va_start(list, first);                                                                                       \
-	char **argv = alloca(count_arguments(first, list) * sizeof *argv);                                           \
-	va_end(list);                                                                                                \
-	va_start(list, first);                                                                                       \
+#define COLLECT_ARGUMENTS(argv, first, list)                                                                 \
+	va_start(list, first);                                                                               \
+	char **argv = alloca(count_arguments(first, list) * sizeof *argv);                                   \
+	va_end(list);                                                                                        \
+	va_start(list, first);                                                                               \
 	take_arguments(argv, first, &list)
 
 HOOK int execl(const char *path, const char *first, ...)

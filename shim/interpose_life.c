@@ -1,6 +1,6 @@
 /*
- * Threads, forks, objects coming and going, and the ways out that pass by exit handlers. (exit and quick_exit are seen
- * through handlers: lifecycle.c.)
+ * Threads, forks, objects coming and going, and the ways out that pass by exit handlers. (exit and quick_exit
+ * are seen through handlers: lifecycle.c.)
  */
 #include "shim/hook.h"
 
@@ -13,12 +13,14 @@
 #include "shim/ring.h"
 #include "shim/unwind.h"
 
-/* ---- threads ----------------------------------------------------------------------------------------------------------- */
+/* ---- threads
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 #define STARTS_MAX 1024u
 
-/* What a new thread is to run, handed from its creator. Beyond STARTS_MAX threads in the making at once, a thread starts
- * without us and is attached at its first hook. */
+/* What a new thread is to run, handed from its creator. Beyond STARTS_MAX threads in the making at once, a
+ * thread starts without us and is attached at its first hook. */
 struct thread_start {
 	void *(*function)(void *);
 	void *argument;
@@ -55,7 +57,8 @@ static void *run_thread(void *argument)
 	return start.function(start.argument);
 }
 
-HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)
+HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+			void *argument)
 {
 	hook_resolve();
 	struct thread_start *start = lifecycle_phase() == PHASE_RECORDING ? take_start() : NULL;
@@ -71,7 +74,9 @@ HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, voi
 	return error;
 }
 
-/* ---- forks ------------------------------------------------------------------------------------------------------------- */
+/* ---- forks
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static pid_t fork_recorded(pid_t (*next)(void))
 {
@@ -83,8 +88,9 @@ static pid_t fork_recorded(pid_t (*next)(void))
 	}
 	struct thread *thread = thread_enter_region();
 	if (thread)
-		capture_event(thread, COUNTER_FORK,
-			      &(struct trace_event){.kind = EVENT_FORK, .result = child < 0 ? -errno : child});
+		capture_event(
+			thread, COUNTER_FORK,
+			&(struct trace_event){.kind = EVENT_FORK, .result = child < 0 ? -errno : child});
 	return child;
 }
 
@@ -124,15 +130,19 @@ HOOK int daemon(int keep_directory, int keep_descriptors)
 	return result;
 }
 
-/* ---- objects ----------------------------------------------------------------------------------------------------------- */
+/* ---- objects
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-/* A jump, not a call: dlopen finds out by its return address who asks, and searches that object's own paths. */
+/* A jump, not a call: dlopen finds out by its return address who asks, and searches that object's own paths.
+ */
 HOOK void *dlopen(const char *file, int mode)
 {
 	hook_resolve();
 	struct thread *thread = thread_enter_region();
 	if (thread)
-		capture_event(thread, COUNTER_DLOPEN, &(struct trace_event){.kind = EVENT_DLOPEN, .args = {(uint64_t)mode}});
+		capture_event(thread, COUNTER_DLOPEN,
+			      &(struct trace_event){.kind = EVENT_DLOPEN, .args = {(uint64_t)mode}});
 	modules_expect_change();
 	return real.dlopen(file, mode);
 }
@@ -153,7 +163,9 @@ HOOK int dlclose(void *handle)
 	return result;
 }
 
-/* ---- ways out ---------------------------------------------------------------------------------------------------------- */
+/* ---- ways out
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 HOOK void _exit(int status)
 {

@@ -1,42 +1,42 @@
 /*
- * The C allocator's functions. Follow `malloc` from here: thread_enter (thread.h), capture_allocation (capture.h),
- * ring_begin and ring_commit (ring.h), encode_allocation (trace/codec.h).
+ * The C allocator's functions. Follow `malloc` from here: thread_enter (thread.h), capture_allocation
+ * (capture.h), ring_begin and ring_commit (ring.h), encode_allocation (trace/codec.h).
  */
 #include "shim/hook.h"
 
-
-/* ---- allocations ----------------------------------------------------------------------------------------------------- */
+/* ---- allocations
+ * ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Sample mode goes straight down in each hook; full mode and everything rare in its `_other` function, by a jump. `call`
- * is the next function's call. A call that returned nothing is counted apart.
+ * Sample mode goes straight down in each hook; full mode and everything rare in its `_other` function, by a
+ * jump. `call` is the next function's call. A call that returned nothing is counted apart.
  */
-#define RECORD_ALLOCATION(thread, kind, size, call)                                                                  \
-	({                                                                                                           \
-		thread_guard(thread, GUARD_CALL);                                                                    \
-		void *block_ = (call);                                                                               \
-		thread_guard_turn(thread, GUARD_WRITE);                                                              \
-		if (unlikely(block_ == NULL))                                                                        \
-			capture_failed(thread, kind, size, errno);                                                   \
-		else if (likely(thread->mode == MODE_FULL))                                                          \
-			capture_allocation_full(thread, kind, (uintptr_t)block_, size);                              \
-		else                                                                                                 \
-			capture_allocation(thread, kind, (uintptr_t)block_, size);                                   \
-		thread_unguard(thread);                                                                              \
-		block_;                                                                                              \
+#define RECORD_ALLOCATION(thread, kind, size, call)                                                          \
+	({                                                                                                   \
+		thread_guard(thread, GUARD_CALL);                                                            \
+		void *block_ = (call);                                                                       \
+		thread_guard_turn(thread, GUARD_WRITE);                                                      \
+		if (unlikely(block_ == NULL))                                                                \
+			capture_failed(thread, kind, size, errno);                                           \
+		else if (likely(thread->mode == MODE_FULL))                                                  \
+			capture_allocation_full(thread, kind, (uintptr_t)block_, size);                      \
+		else                                                                                         \
+			capture_allocation(thread, kind, (uintptr_t)block_, size);                           \
+		thread_unguard(thread);                                                                      \
+		block_;                                                                                      \
 	})
 
-#define RECORD_ALIGNED(thread, kind, size, alignment, call)                                                          \
-	({                                                                                                           \
-		thread_guard(thread, GUARD_CALL);                                                                    \
-		void *block_ = (call);                                                                               \
-		thread_guard_turn(thread, GUARD_WRITE);                                                              \
-		if (likely(block_ != NULL))                                                                          \
-			capture_aligned_allocation(thread, kind, (uintptr_t)block_, size, alignment);                \
-		else                                                                                                 \
-			capture_failed(thread, kind, size, errno);                                                   \
-		thread_unguard(thread);                                                                              \
-		block_;                                                                                              \
+#define RECORD_ALIGNED(thread, kind, size, alignment, call)                                                  \
+	({                                                                                                   \
+		thread_guard(thread, GUARD_CALL);                                                            \
+		void *block_ = (call);                                                                       \
+		thread_guard_turn(thread, GUARD_WRITE);                                                      \
+		if (likely(block_ != NULL))                                                                  \
+			capture_aligned_allocation(thread, kind, (uintptr_t)block_, size, alignment);        \
+		else                                                                                         \
+			capture_failed(thread, kind, size, errno);                                           \
+		thread_unguard(thread);                                                                      \
+		block_;                                                                                      \
 	})
 
 /* See capture_unrecorded. Returns the block. */
@@ -54,7 +54,8 @@ static void *out_of_memory(void *block)
 }
 
 /* Sample mode's rest: the allocation is a sample, or failed. */
-static __attribute__((noinline)) void *sampled(struct thread *thread, enum event_kind kind, void *block, size_t size)
+static __attribute__((noinline)) void *sampled(struct thread *thread, enum event_kind kind, void *block,
+					       size_t size)
 {
 	thread_guard(thread, GUARD_WRITE);
 	if (block)
@@ -96,7 +97,8 @@ static __attribute__((noinline)) void *calloc_other(size_t count, size_t size)
 	struct thread *thread = thread_enter_any();
 	bool overflow = __builtin_mul_overflow(count, size, &bytes);
 	if (likely(thread != NULL))
-		return RECORD_ALLOCATION(thread, EVENT_CALLOC, overflow ? SIZE_MAX : bytes, real.calloc(count, size));
+		return RECORD_ALLOCATION(thread, EVENT_CALLOC, overflow ? SIZE_MAX : bytes,
+					 real.calloc(count, size));
 	if (hooks_ready)
 		return unrecorded(EVENT_CALLOC, real.calloc(count, size), bytes);
 	return overflow ? NULL : bootstrap_allocate(EVENT_CALLOC, bytes, 16);
@@ -116,10 +118,12 @@ HOOK void *calloc(size_t count, size_t size)
 	return block;
 }
 
-/* ---- frees ----------------------------------------------------------------------------------------------------------- */
+/* ---- frees
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-/* Any free but the common one: free(NULL), blocks of the arena, threads that are not (yet) recorded. Between free_begin
- * and free_end the next function is called, where free_begin says so. */
+/* Any free but the common one: free(NULL), blocks of the arena, threads that are not (yet) recorded. Between
+ * free_begin and free_end the next function is called, where free_begin says so. */
 static bool free_begin(void *block, struct thread **recorded)
 {
 	struct thread *thread = thread_enter_any();
@@ -216,7 +220,9 @@ HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
 	free_end(recorded);
 }
 
-/* ---- realloc --------------------------------------------------------------------------------------------------------- */
+/* ---- realloc
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void *record_realloc(struct thread *thread, void *old, size_t size, void *(*next)(void *, size_t))
 {
@@ -274,7 +280,8 @@ HOOK void *reallocarray(void *old, size_t count, size_t size)
 	return NULL;
 }
 
-/* ---- the memalign family ---------------------------------------------------------------------------------------------- */
+/* ---- the memalign family
+ * ---------------------------------------------------------------------------------------------- */
 
 HOOK int posix_memalign(void **result, size_t alignment, size_t size)
 {

@@ -1,10 +1,10 @@
 /*
- * Calls that map, change and release memory, and what allocators ask of the kernel through syscall(). They are recorded
- * inside an allocator's call too: that is how an allocator grows. The allocator may hold its locks here, so nothing in
- * this file allocates or calls one of its functions.
+ * Calls that map, change and release memory, and what allocators ask of the kernel through syscall(). They
+ * are recorded inside an allocator's call too: that is how an allocator grows. The allocator may hold its
+ * locks here, so nothing in this file allocates or calls one of its functions.
  *
- * What takes memory away is stamped before the call (another thread may own the range before the call returns), what
- * gives memory after it.
+ * What takes memory away is stamped before the call (another thread may own the range before the call
+ * returns), what gives memory after it.
  */
 #include "shim/hook.h"
 
@@ -35,7 +35,9 @@ static long bare(long result)
 	return raw_failed(result) ? -1 : result;
 }
 
-/* ---- mapping ---------------------------------------------------------------------------------------------------------- */
+/* ---- mapping
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void *record_mmap(void *address, void *start, size_t length, int prot, int flags, int fd, off_t offset)
 {
@@ -43,11 +45,12 @@ static void *record_mmap(void *address, void *start, size_t length, int prot, in
 	if (!thread)
 		return address;
 	bool failed = address == MAP_FAILED;
-	struct trace_event event = {.kind = EVENT_MMAP,
-				    .address = failed ? (uintptr_t)start : (uintptr_t)address,
-				    .size_bytes = length,
-				    .result = failed ? -errno : 0,
-				    .args = {(uint64_t)prot, (uint64_t)flags, (uint64_t)(int64_t)fd, (uint64_t)offset}};
+	struct trace_event event = {
+		.kind = EVENT_MMAP,
+		.address = failed ? (uintptr_t)start : (uintptr_t)address,
+		.size_bytes = length,
+		.result = failed ? -errno : 0,
+		.args = {(uint64_t)prot, (uint64_t)flags, (uint64_t)(int64_t)fd, (uint64_t)offset}};
 	capture_region(thread, COUNTER_MMAP, &event);
 	return address;
 }
@@ -56,16 +59,20 @@ HOOK void *mmap(void *start, size_t length, int prot, int flags, int fd, off_t o
 {
 	hook_resolve();
 	if (unlikely(!hooks_ready))
-		return (void *)bare(arch_syscall(SYS_mmap, (long)start, (long)length, prot, flags, fd, offset));
-	return record_mmap(real.mmap(start, length, prot, flags, fd, offset), start, length, prot, flags, fd, offset);
+		return (void *)bare(
+			arch_syscall(SYS_mmap, (long)start, (long)length, prot, flags, fd, offset));
+	return record_mmap(real.mmap(start, length, prot, flags, fd, offset), start, length, prot, flags, fd,
+			   offset);
 }
 
 HOOK void *mmap64(void *start, size_t length, int prot, int flags, int fd, off_t offset)
 {
 	hook_resolve();
 	if (unlikely(!hooks_ready))
-		return (void *)bare(arch_syscall(SYS_mmap, (long)start, (long)length, prot, flags, fd, offset));
-	return record_mmap(real.mmap64(start, length, prot, flags, fd, offset), start, length, prot, flags, fd, offset);
+		return (void *)bare(
+			arch_syscall(SYS_mmap, (long)start, (long)length, prot, flags, fd, offset));
+	return record_mmap(real.mmap64(start, length, prot, flags, fd, offset), start, length, prot, flags,
+			   fd, offset);
 }
 
 HOOK void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
@@ -76,8 +83,8 @@ HOOK void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	__builtin_va_end(list);
 	hook_resolve();
 	if (unlikely(!hooks_ready))
-		return (void *)bare(
-			arch_syscall(SYS_mremap, (long)old, (long)old_length, (long)length, flags, (long)wanted, 0));
+		return (void *)bare(arch_syscall(SYS_mremap, (long)old, (long)old_length, (long)length, flags,
+						 (long)wanted, 0));
 	struct thread *thread = thread_enter_region();
 	uint64_t time = thread ? clock_now() : 0;
 	void *address = real.mremap(old, old_length, length, flags, wanted);
@@ -96,7 +103,8 @@ HOOK void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	return address;
 }
 
-/* ---- calls on a range that return 0 or -1 ------------------------------------------------------------------------------ */
+/* ---- calls on a range that return 0 or -1
+ * ------------------------------------------------------------------------------ */
 
 struct range_call {
 	enum event_kind kind;
@@ -177,15 +185,16 @@ HOOK int posix_madvise(void *start, size_t length, int advice)
 	return result;
 }
 
-/* One event a range; the kernel says how many bytes it advised, not which, so all of them carry the call's result. */
+/* One event a range; the kernel says how many bytes it advised, not which, so all of them carry the call's
+ * result. */
 HOOK ssize_t process_madvise(int pidfd, const struct iovec *ranges, size_t count, int advice, unsigned flags)
 {
 	hook_resolve();
 	struct thread *thread = hooks_ready ? thread_enter_region() : NULL;
 	uint64_t time = thread ? clock_now() : 0;
-	ssize_t result = real.process_madvise
-				 ? real.process_madvise(pidfd, ranges, count, advice, flags)
-				 : real.syscall(SYS_process_madvise, pidfd, (long)ranges, (long)count, advice, (long)flags, 0);
+	ssize_t result = real.process_madvise ? real.process_madvise(pidfd, ranges, count, advice, flags)
+					      : real.syscall(SYS_process_madvise, pidfd, (long)ranges,
+							     (long)count, advice, (long)flags, 0);
 	int64_t outcome = result < 0 ? -errno : 0;
 	for (size_t i = 0; thread && i < count; i++) {
 		struct trace_event event = {.kind = EVENT_MADVISE, .time = time, .result = outcome};
@@ -202,7 +211,9 @@ HOOK ssize_t process_madvise(int pidfd, const struct iovec *ranges, size_t count
 	return result;
 }
 
-/* ---- the break --------------------------------------------------------------------------------------------------------- */
+/* ---- the break
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void record_break(struct thread *thread, uint64_t time, uintptr_t before, bool failed)
 {
@@ -238,12 +249,15 @@ HOOK void *sbrk(intptr_t increment)
 	uint64_t time = thread ? clock_now() : 0;
 	void *before = real.sbrk(increment);
 	if (thread)
-		record_break(thread, time, (uintptr_t)before == UINTPTR_MAX ? (uintptr_t)real.sbrk(0) : (uintptr_t)before,
+		record_break(thread, time,
+			     (uintptr_t)before == UINTPTR_MAX ? (uintptr_t)real.sbrk(0) : (uintptr_t)before,
 			     (uintptr_t)before == UINTPTR_MAX);
 	return before;
 }
 
-/* ---- prctl ------------------------------------------------------------------------------------------------------------- */
+/* ---- prctl
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_memory_option(long option)
 {
@@ -252,7 +266,8 @@ static bool is_memory_option(long option)
 
 static void record_prctl(struct thread *thread, long option, long a, long b, long c, long result)
 {
-	struct trace_event event = {.kind = EVENT_PRCTL, .result = result_of(result), .args = {(uint64_t)option, (uint64_t)a}};
+	struct trace_event event = {
+		.kind = EVENT_PRCTL, .result = result_of(result), .args = {(uint64_t)option, (uint64_t)a}};
 	if (option == PR_SET_VMA) {
 		event.address = (uint64_t)b;
 		event.size_bytes = (uint64_t)c;
@@ -278,9 +293,12 @@ HOOK int prctl(int option, ...)
 	return result;
 }
 
-/* ---- syscall ----------------------------------------------------------------------------------------------------------- */
+/* ---- syscall
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-static void record_rseq(struct thread *thread, long area, long length, long flags, long signature, long result)
+static void record_rseq(struct thread *thread, long area, long length, long flags, long signature,
+			long result)
 {
 	struct trace_event event = {.kind = EVENT_RSEQ,
 				    .address = (uint64_t)area,
@@ -313,7 +331,8 @@ static void record_syscall(struct thread *thread, uint64_t time, long number, co
 			record_prctl(thread, a[0], a[1], a[2], a[3], result);
 		return;
 	case SYS_membarrier:
-		event = (struct trace_event){.kind = EVENT_MEMBARRIER, .time = time, .result = result_of(result)};
+		event = (struct trace_event){
+			.kind = EVENT_MEMBARRIER, .time = time, .result = result_of(result)};
 		for (int i = 0; i < 3; i++)
 			event.args[i] = (uint64_t)a[i];
 		capture_event(thread, COUNTER_MEMBARRIER, &event);
@@ -347,8 +366,8 @@ static void record_syscall(struct thread *thread, uint64_t time, long number, co
 
 static bool is_recorded(long number)
 {
-	return number == SYS_rseq || number == SYS_membarrier || number == SYS_munmap || number == SYS_mprotect ||
-	       number == SYS_madvise || number == SYS_mremap || number == SYS_prctl;
+	return number == SYS_rseq || number == SYS_membarrier || number == SYS_munmap ||
+	       number == SYS_mprotect || number == SYS_madvise || number == SYS_mremap || number == SYS_prctl;
 }
 
 static long syscall_recorded(long number, const long *a)
@@ -363,12 +382,14 @@ static long syscall_recorded(long number, const long *a)
 
 static long syscall_madvise_other(const long *a)
 {
-	return process_madvise((int)a[0], (const struct iovec *)a[1], (size_t)a[2], (int)a[3], (unsigned)a[4]);
+	return process_madvise((int)a[0], (const struct iovec *)a[1], (size_t)a[2], (int)a[3],
+			       (unsigned)a[4]);
 }
 
 /*
- * Whatever is not of interest is passed on by a jump: a clone with a stack of its own returns there, and would not find our
- * frame. Declared with seven parameters under another C name, since a variadic function cannot jump.
+ * Whatever is not of interest is passed on by a jump: a clone with a stack of its own returns there, and
+ * would not find our frame. Declared with seven parameters under another C name, since a variadic function
+ * cannot jump.
  */
 HOOK long syscall_hook(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 
@@ -380,8 +401,8 @@ HOOK long syscall_hook(long number, long a, long b, long c, long d, long e, long
 	if (is_recorded(number))
 		return syscall_recorded(number, (long[]){a, b, c, d, e, f});
 	if (number == SYS_mmap)
-		return (long)record_mmap((void *)real.syscall(number, a, b, c, d, e, f), (void *)a, (size_t)b, (int)c,
-					 (int)d, (int)e, f);
+		return (long)record_mmap((void *)real.syscall(number, a, b, c, d, e, f), (void *)a, (size_t)b,
+					 (int)c, (int)d, (int)e, f);
 	if (number == SYS_process_madvise)
 		return syscall_madvise_other((long[]){a, b, c, d, e, f});
 	if (number == SYS_exit_group)

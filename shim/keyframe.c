@@ -12,7 +12,7 @@
 
 #define BUFFER_BYTES  (64u << 10)
 #define ENDED_THREADS 512u
-#define LEVEL         1
+#define LEVEL	      1
 
 static struct {
 	_Alignas(8) uint8_t bytes[BUFFER_BYTES + STACK_RECORD_BYTES_MAX];
@@ -25,7 +25,8 @@ static struct {
 	unsigned count;
 } ended;
 
-/* ---- gathering records into blocks ---------------------------------------------------------------------------------- */
+/* ---- gathering records into blocks
+ * ---------------------------------------------------------------------------------- */
 
 static void begin(enum block_type type)
 {
@@ -49,7 +50,9 @@ static uint8_t *room(size_t bytes)
 	return bytes <= BUFFER_BYTES ? block.bytes + block.used : NULL;
 }
 
-/* ---- modules --------------------------------------------------------------------------------------------------------- */
+/* ---- modules
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void put_module(const struct module *module)
 {
@@ -79,7 +82,9 @@ void keyframe_write_modules(void)
 	flush();
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------------------- */
+/* ---- threads
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void put_thread(const struct thread_record *record)
 {
@@ -138,7 +143,9 @@ void keyframe_add_thread(const struct thread_record *record)
 	ended.records[ended.count++] = *record;
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------------------- */
+/* ---- stacks
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void write_stacks(void)
 {

@@ -1,6 +1,7 @@
 /*
- * Definitions written as blocks of their own: modules, threads, stacks. A flight recorder repeats all of them now and then,
- * so that what is left in the file can be read after the older blocks were overwritten. By the writer only.
+ * Definitions written as blocks of their own: modules, threads, stacks. A flight recorder repeats all of them
+ * now and then, so that what is left in the file can be read after the older blocks were overwritten. By the
+ * writer only.
  */
 #ifndef MTRACE_KEYFRAME_H
 #define MTRACE_KEYFRAME_H

@@ -27,9 +27,9 @@ uint32_t hooks_ready;
 static struct {
 	_Atomic uint32_t phase;
 	_Atomic uint32_t finishing; /* somebody ends the trace */
-	int pid;                    /* of the process that records, or decided not to */
-	bool detached;              /* a child of a traced process that left its parent's session */
-	bool wanted;                /* by mode and name; a child may still be silent */
+	int pid;		    /* of the process that records, or decided not to */
+	bool detached;		    /* a child of a traced process that left its parent's session */
+	bool wanted;		    /* by mode and name; a child may still be silent */
 	bool writer_started;
 	uint32_t *alive; /* a page that the kernel wipes in forked children: 0 there */
 } life;
@@ -49,7 +49,8 @@ enum thread_mode lifecycle_mode(void)
 	return lifecycle_phase() == PHASE_RECORDING ? config.mode : MODE_CLOSED;
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------------------ */
+/* ---- starting
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void mark_alive(void)
 {
@@ -72,7 +73,8 @@ static void make_nonce(uint8_t nonce[16])
 
 static void complain_about_path(const char *path, int error)
 {
-	diag("uid %ld cannot write %s (error %d): this process runs untraced; set MTRACE_OUT to a path in a folder "
+	diag("uid %ld cannot write %s (error %d): this process runs untraced; set MTRACE_OUT to a path in a "
+	     "folder "
 	     "that this user may write, e.g. MTRACE_OUT=/tmp/mtrace.%%p.mtr",
 	     raw0(SYS_getuid), path, -error);
 }
@@ -142,7 +144,8 @@ static void start_writer(void)
 		return;
 	life.writer_started = writer_start();
 	if (!life.writer_started)
-		diag("the writer thread could not be created: only what fits the rings (%llu MiB) is recorded",
+		diag("the writer thread could not be created: only what fits the rings (%llu MiB) is "
+		     "recorded",
 		     (unsigned long long)config.ring_mib);
 }
 
@@ -195,7 +198,8 @@ __attribute__((noinline)) bool lifecycle_start_early(void)
 	return hooks_ready;
 }
 
-/* ---- ending -------------------------------------------------------------------------------------------------------- */
+/* ---- ending
+ * -------------------------------------------------------------------------------------------------------- */
 
 bool lifecycle_is_forked_child(void)
 {
@@ -209,7 +213,8 @@ static bool is_vfork_child(void)
 
 bool lifecycle_finish(enum end_reason reason, int status)
 {
-	if (lifecycle_phase() != PHASE_RECORDING || lifecycle_is_forked_child() || is_vfork_child() || writer_is_self())
+	if (lifecycle_phase() != PHASE_RECORDING || lifecycle_is_forked_child() || is_vfork_child() ||
+	    writer_is_self())
 		return false;
 	if (atomic_exchange(&life.finishing, 1))
 		return false;
@@ -217,7 +222,8 @@ bool lifecycle_finish(enum end_reason reason, int status)
 	struct thread *thread = thread_enter_region();
 	if (thread)
 		capture_event(thread, COUNTER_EVENTS_LIFE,
-			      &(struct trace_event){.kind = EVENT_EXIT, .args = {(uint64_t)(uint32_t)status, reason}});
+			      &(struct trace_event){.kind = EVENT_EXIT,
+						    .args = {(uint64_t)(uint32_t)status, reason}});
 	set_phase(PHASE_STOPPED);
 	registry_set_mode(MODE_CLOSED);
 	writer_finish(reason, status);
@@ -265,7 +271,8 @@ __attribute__((constructor)) static void constructor(int argc, char **argv, char
 	errno = error;
 }
 
-/* ---- children ------------------------------------------------------------------------------------------------------ */
+/* ---- children
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Everything that belongs to the parent's trace is let go; a trace of this process's own begins. */
 static void start_anew(void)
@@ -315,16 +322,18 @@ void lifecycle_after_detach(void)
 	errno = error;
 }
 
-/* ---- the slow way into a hook --------------------------------------------------------------------------------------- */
+/* ---- the slow way into a hook
+ * --------------------------------------------------------------------------------------- */
 
-/* The kernel puts the registers of what it interrupts between a hook's frame and a handler's: at least this much. */
+/* The kernel puts the registers of what it interrupts between a hook's frame and a handler's: at least this
+ * much. */
 #define SIGNAL_FRAME_BYTES_MIN 512
 
 /*
- * The hook that set the guard was left by a jump out of a signal handler: its frame is not on the stack any more. That is
- * certain where the asking hook's frame is as high as the guard's (a call made inside it would be lower), or, for a hook
- * that was writing, closer below it than a handler can be. What is lower still is taken for nested until a hook comes
- * that is not. A handler with a stack of its own may be anywhere.
+ * The hook that set the guard was left by a jump out of a signal handler: its frame is not on the stack any
+ * more. That is certain where the asking hook's frame is as high as the guard's (a call made inside it would
+ * be lower), or, for a hook that was writing, closer below it than a handler can be. What is lower still is
+ * taken for nested until a hook comes that is not. A handler with a stack of its own may be anywhere.
  */
 static bool guard_is_stale(const struct thread *thread, uintptr_t frame)
 {
@@ -366,7 +375,8 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintp
 	if (thread->mode == MODE_CLOSED)
 		return NULL;
 	if (thread->guard && guard_is_stale(thread, frame)) {
-		/* The record that was being written is not committed, but the encoder has moved on: a fresh chunk. */
+		/* The record that was being written is not committed, but the encoder has moved on: a fresh
+		 * chunk. */
 		if (thread->guard == GUARD_WRITE)
 			atomic_store_explicit(&thread->limit, NULL, memory_order_relaxed);
 		thread->guard = GUARD_NONE;

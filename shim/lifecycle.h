@@ -7,8 +7,8 @@
  *   RECORDING  hooks record
  *   STOPPED    the trace is finished (exit, exec, or it could not be created)
  *
- * A forked child finds its thread structures wiped (thread.h) and becomes SILENT, or RECORDING into a trace of its own when
- * MTRACE_CHILDREN=1 or when it detaches itself from its parent (setsid, daemon).
+ * A forked child finds its thread structures wiped (thread.h) and becomes SILENT, or RECORDING into a trace
+ * of its own when MTRACE_CHILDREN=1 or when it detaches itself from its parent (setsid, daemon).
  */
 #ifndef MTRACE_LIFECYCLE_H
 #define MTRACE_LIFECYCLE_H
@@ -37,7 +37,8 @@ bool lifecycle_start_early(void);
 /* This process is the one that started the trace, or shares its memory and is about to exec (vfork). */
 bool lifecycle_is_forked_child(void);
 
-/* In the child, after fork() through a hook. `detaching`: the parent was a detached process with one thread. */
+/* In the child, after fork() through a hook. `detaching`: the parent was a detached process with one thread.
+ */
 void lifecycle_after_fork(bool detaching);
 
 /* Before fork: true where the child goes on with the detachment that this process began. */
@@ -46,7 +47,8 @@ bool lifecycle_is_detaching(void);
 /* After a successful setsid() or daemon(): a silent child that detaches itself is traced from here on. */
 void lifecycle_after_detach(void);
 
-/* Ends the trace of this process, if it has one; false where it has none. lifecycle_resume() takes it back. */
+/* Ends the trace of this process, if it has one; false where it has none. lifecycle_resume() takes it back.
+ */
 bool lifecycle_finish(enum end_reason reason, int status);
 void lifecycle_resume(void);
 

@@ -20,7 +20,8 @@ static struct {
 	uint64_t own_start, own_end;
 } modules;
 
-/* ---- one object ------------------------------------------------------------------------------------------------- */
+/* ---- one object
+ * ------------------------------------------------------------------------------------------------- */
 
 static void take_range(struct module *module, const struct dl_phdr_info *info)
 {
@@ -36,7 +37,7 @@ static void take_range(struct module *module, const struct dl_phdr_info *info)
 	}
 }
 
-static void take_build_id(struct module *module, const struct dl_phdr_info *info, const ElfW(Phdr) *phdr)
+static void take_build_id(struct module *module, const struct dl_phdr_info *info, const ElfW(Phdr) * phdr)
 {
 	const uint8_t *at = (const uint8_t *)(info->dlpi_addr + phdr->p_vaddr), *end = at + phdr->p_memsz;
 	while (end - at >= (long)sizeof(ElfW(Nhdr))) {
@@ -119,7 +120,8 @@ static void add(const struct dl_phdr_info *info)
 	atomic_fetch_add_explicit(&modules.generation, 1, memory_order_relaxed);
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------------- */
+/* ---- all of them
+ * -------------------------------------------------------------------------------------------------- */
 
 static int take_object(struct dl_phdr_info *info, size_t bytes, void *data)
 {

@@ -1,9 +1,10 @@
 /*
  * The shared objects of the process, copied: where they lie, their build-ids, their program headers.
  *
- * Entries are only ever added; one that is unloaded keeps its place and is marked, since stacks recorded before still
- * point into it. The unwinder goes through the copy instead of dl_iterate_phdr, whose lock the guest may hold.
- * One refresh runs at a time; readers need no lock (`count` is stored with release after the entry is complete).
+ * Entries are only ever added; one that is unloaded keeps its place and is marked, since stacks recorded
+ * before still point into it. The unwinder goes through the copy instead of dl_iterate_phdr, whose lock the
+ * guest may hold. One refresh runs at a time; readers need no lock (`count` is stored with release after the
+ * entry is complete).
  */
 #ifndef MTRACE_MODULES_H
 #define MTRACE_MODULES_H
@@ -14,15 +15,15 @@
 
 #include "trace/layout.h"
 
-#define MODULES_MAX       4096u
-#define MODULE_PHDRS_MAX  16u
-#define MODULE_BUILD_ID   32u
+#define MODULES_MAX	 4096u
+#define MODULE_PHDRS_MAX 16u
+#define MODULE_BUILD_ID	 32u
 
 struct module {
 	uint64_t start, end, bias;
 	uint64_t loaded_time;
 	_Atomic uint64_t unloaded_time; /* 0: still there */
-	const char *path;               /* in the shim's own memory */
+	const char *path;		/* in the shim's own memory */
 	uint16_t path_bytes;
 	uint16_t build_id_bytes;
 	uint16_t phdr_count;
@@ -31,8 +32,8 @@ struct module {
 	ElfW(Phdr) phdrs[MODULE_PHDRS_MAX];
 };
 
-/* Looks for objects that came or went. Returns true where something changed. Takes the loader's lock: not for hooks
- * that may run under an allocator's lock. */
+/* Looks for objects that came or went. Returns true where something changed. Takes the loader's lock: not for
+ * hooks that may run under an allocator's lock. */
 bool modules_refresh(void);
 
 /* Something may have changed: the next modules_refresh_if_due() looks. Safe anywhere. */

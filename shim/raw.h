@@ -1,6 +1,6 @@
 /*
- * System calls for the shim's own use. They go straight to the kernel: a call through libc would meet our own hooks,
- * and would change the guest's errno. All return the kernel's result, -errno on failure.
+ * System calls for the shim's own use. They go straight to the kernel: a call through libc would meet our own
+ * hooks, and would change the guest's errno. All return the kernel's result, -errno on failure.
  */
 #ifndef MTRACE_RAW_H
 #define MTRACE_RAW_H
@@ -54,7 +54,8 @@ static inline void *raw_mmap(void *address, size_t bytes, int prot, int flags, i
 
 static inline void *raw_reserve(size_t bytes)
 {
-	return raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			0);
 }
 
 static inline long raw_munmap(void *address, size_t bytes)
@@ -110,8 +111,8 @@ static inline void raw_block_signals(uint64_t *previous)
 	raw4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)previous, RAW_KERNEL_SIGSET_BYTES);
 }
 
-/* For a thread that is never to run a handler of the guest's. glibc's own two stay open: setuid and the like wait until
- * every thread has answered. */
+/* For a thread that is never to run a handler of the guest's. glibc's own two stay open: setuid and the like
+ * wait until every thread has answered. */
 static inline void raw_block_guest_signals(void)
 {
 	uint64_t guests = ~(UINT64_C(3) << 31); /* all but 32 and 33 */

@@ -5,7 +5,8 @@
 
 struct real real;
 
-/* glibc declares dlsym `leaf`; the barrier keeps stores before it where they are (a hook that dlsym enters reads them). */
+/* glibc declares dlsym `leaf`; the barrier keeps stores before it where they are (a hook that dlsym enters
+ * reads them). */
 static void *next(const char *name)
 {
 	__asm__ volatile("" ::: "memory");
@@ -38,7 +39,8 @@ static void *defined_near(const char *object, const char *name)
 	return function && !is_ours(function) ? function : NULL;
 }
 
-/* A caller that jumped here instead of calling left somebody else's return address: then the usual libraries are asked. */
+/* A caller that jumped here instead of calling left somebody else's return address: then the usual libraries
+ * are asked. */
 void *real_operator(const char *name, const void *caller)
 {
 	static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};

@@ -23,9 +23,12 @@ static bool exit_key_valid;
 static _Atomic uint32_t guest_threads; /* that have been started, or met, and have not said good-bye */
 static const volatile uint32_t cpu_unknown = EVENT_CPU_UNKNOWN;
 
-/* ---- rseq ----------------------------------------------------------------------------------------------------------- */
+/* ---- rseq
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
-/* glibc 2.35 and backports say where the area is; before relocation of this library nothing of it is needed. */
+/* glibc 2.35 and backports say where the area is; before relocation of this library nothing of it is needed.
+ */
 static const volatile uint32_t *glibc_cpu_id(void)
 {
 	static const ptrdiff_t *offset;
@@ -52,7 +55,8 @@ void registry_set_rseq(struct thread *thread, const volatile uint32_t *cpu_id)
 	thread->cpu_id = cpu_id ? cpu_id : &cpu_unknown;
 }
 
-/* ---- coming and going ----------------------------------------------------------------------------------------------- */
+/* ---- coming and going
+ * ----------------------------------------------------------------------------------------------- */
 
 static void say_goodbye(struct thread *thread)
 {
@@ -129,7 +133,9 @@ struct thread *registry_attach(bool counted)
 	if (exit_key_valid)
 		pthread_setspecific(exit_key, thread);
 	thread_unguard(thread);
-	struct trace_event event = {.kind = EVENT_THREAD_START, .time = thread->slot->start_time, .args = {thread->slot->kernel_tid}};
+	struct trace_event event = {.kind = EVENT_THREAD_START,
+				    .time = thread->slot->start_time,
+				    .args = {thread->slot->kernel_tid}};
 	capture_event(thread, COUNTER_THREAD_START, &event);
 	errno = error;
 	return thread;
@@ -152,7 +158,8 @@ unsigned registry_live(void)
 	return live;
 }
 
-/* ---- reaping -------------------------------------------------------------------------------------------------------- */
+/* ---- reaping
+ * -------------------------------------------------------------------------------------------------------- */
 
 static bool is_gone(const struct ring_slot *slot)
 {
@@ -165,7 +172,8 @@ static void reap(struct thread *thread)
 	struct thread_record record = {.thread = slot->thread,
 				       .kernel_tid = slot->kernel_tid,
 				       .start_time = slot->start_time,
-				       .exit_time = atomic_load_explicit(&slot->exit_time, memory_order_relaxed)};
+				       .exit_time =
+					       atomic_load_explicit(&slot->exit_time, memory_order_relaxed)};
 	memcpy(record.name, slot->name, sizeof record.name);
 	keyframe_add_thread(&record);
 	ring_hand_over(thread); /* what its last destructors recorded after the good-bye */

@@ -1,7 +1,7 @@
 /*
- * Threads coming and going. A thread is attached at its first hook, or at its start where pthread_create is ours; it says
- * good-bye in the last round of its thread-specific destructors, and its slot is used again once the kernel has no such
- * thread any more (until then its very last destructors may still count there).
+ * Threads coming and going. A thread is attached at its first hook, or at its start where pthread_create is
+ * ours; it says good-bye in the last round of its thread-specific destructors, and its slot is used again
+ * once the kernel has no such thread any more (until then its very last destructors may still count there).
  */
 #ifndef MTRACE_REGISTRY_H
 #define MTRACE_REGISTRY_H
@@ -11,8 +11,8 @@
 /* Once a process: the key whose destructor sees threads end. */
 void registry_start(void);
 
-/* Gives the calling thread a slot and returns it, NULL where none is free. `counted`: registry_thread_created() was
- * called for it. */
+/* Gives the calling thread a slot and returns it, NULL where none is free. `counted`:
+ * registry_thread_created() was called for it. */
 struct thread *registry_attach(bool counted);
 
 /* A thread is about to be created; or it was not, after all. The last one to go takes the writer with it. */

@@ -1,9 +1,10 @@
 /*
  * The rings file: memory that threads write records to and that outlives the process.
  *
- * It is cut into extents of 64 KiB, allocated on disk before anybody stores to them (a store to a hole on a full disk
- * is a SIGBUS in the guest), and extents into slots (counters of a thread), small chunks, or one large chunk. Free items
- * wait on lock-free stacks; filled chunks go to the writer through liburcu's wait-free queue.
+ * It is cut into extents of 64 KiB, allocated on disk before anybody stores to them (a store to a hole on a
+ * full disk is a SIGBUS in the guest), and extents into slots (counters of a thread), small chunks, or one
+ * large chunk. Free items wait on lock-free stacks; filled chunks go to the writer through liburcu's
+ * wait-free queue.
  *
  * Who may do what, beside what:
  *
@@ -16,9 +17,9 @@
  *   rings_provide          the writer, or the starting thread before any other runs
  *   rings_create, _forget  the starting thread while nothing is recorded
  *
- * Order: `committed` is stored with release after the bytes of a record; whoever loads it with acquire sees them. A
- * chunk's header is written before its address is stored (release) to thread->chunk. A chunk comes back to the free
- * stack only from the writer, after its content is in the trace file.
+ * Order: `committed` is stored with release after the bytes of a record; whoever loads it with acquire sees
+ * them. A chunk's header is written before its address is stored (release) to thread->chunk. A chunk comes
+ * back to the free stack only from the writer, after its content is in the trace file.
  */
 #ifndef MTRACE_RING_H
 #define MTRACE_RING_H
@@ -33,7 +34,8 @@ int rings_create(const char *path, const uint8_t nonce[16], uint64_t bytes);
 /* Unmaps the file and forgets all: for a process that starts a trace anew after a fork. */
 void rings_forget(void);
 
-/* Makes sure that some chunks and slots are free, within the bound. Opens the file by `fd`. Cheap when they are. */
+/* Makes sure that some chunks and slots are free, within the bound. Opens the file by `fd`. Cheap when they
+ * are. */
 void rings_provide(int fd);
 
 /* True where so few large chunks are free that the writer should look now rather than later. */
@@ -59,7 +61,8 @@ uint32_t rings_slots_end(void);
 struct thread *rings_thread(uint32_t index);
 struct ring_slot *rings_slot(uint32_t index);
 
-/* Counters that belong to no slot: exact, shared, atomic. Usable as soon as rings_create() has been called. */
+/* Counters that belong to no slot: exact, shared, atomic. Usable as soon as rings_create() has been called.
+ */
 void rings_count_shared(enum counter counter, uint64_t n);
 uint64_t rings_shared(enum counter counter);
 
@@ -67,8 +70,8 @@ uint64_t rings_shared(enum counter counter);
 uint64_t rings_total(enum counter counter);
 
 /*
- * Room for one more record at the returned place, in a new chunk if need be; NULL: there is none. `time` is the time of
- * the record, `need` the bytes it may take.
+ * Room for one more record at the returned place, in a new chunk if need be; NULL: there is none. `time` is
+ * the time of the record, `need` the bytes it may take.
  */
 uint8_t *ring_make_room(struct thread *thread, uint64_t time, size_t need);
 
@@ -84,9 +87,11 @@ uint32_t *rings_flushed(struct chunk_header *chunk);
 /* Writer: the chunk may be used again. */
 void rings_release(struct chunk_header *chunk);
 
-/* ---- the hot path -------------------------------------------------------------------------------------------- */
+/* ---- the hot path
+ * -------------------------------------------------------------------------------------------- */
 
-/* A place for a record of at most RECORD_BYTES_MAX bytes, with the CPU up to date; NULL: the event is lost, and counted. */
+/* A place for a record of at most RECORD_BYTES_MAX bytes, with the CPU up to date; NULL: the event is lost,
+ * and counted. */
 ALWAYS_INLINE uint8_t *ring_begin(struct thread *thread, uint64_t time)
 {
 	uint8_t *at = thread->position;

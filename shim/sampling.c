@@ -2,10 +2,10 @@
 
 #include "shim/raw.h"
 
-#define BUCKET_BITS       17u
-#define BUCKETS           (1u << BUCKET_BITS)
-#define BUCKET_ENTRIES    8u /* a cache line */
-#define BUCKETS_TRIED     4u
+#define BUCKET_BITS    17u
+#define BUCKETS	       (1u << BUCKET_BITS)
+#define BUCKET_ENTRIES 8u /* a cache line */
+#define BUCKETS_TRIED  4u
 
 _Atomic uint64_t sample_filter[(1u << SAMPLE_FILTER_BITS) / 16];
 
@@ -35,7 +35,8 @@ void sampling_forget(void)
 	memset((void *)sample_filter, 0, sizeof sample_filter);
 }
 
-/* ---- the exponential distribution ------------------------------------------------------------------------------- */
+/* ---- the exponential distribution
+ * ------------------------------------------------------------------------------- */
 
 static uint64_t random_bits(struct thread *thread)
 {
@@ -48,8 +49,8 @@ static uint64_t random_bits(struct thread *thread)
 	return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* Natural logarithm of 0 < x <= 1, to 1e-7: the exponent by its bits, the rest by the series of artanh. libm's log would
- * bind to a symbol version that older hosts lack. */
+/* Natural logarithm of 0 < x <= 1, to 1e-7: the exponent by its bits, the rest by the series of artanh.
+ * libm's log would bind to a symbol version that older hosts lack. */
 static double natural_log(double x)
 {
 	union {
@@ -74,9 +75,11 @@ uint64_t sampling_draw(struct thread *thread)
 	return (uint64_t)(-natural_log(uniform) * set.mean_bytes) + 1;
 }
 
-/* ---- the set ---------------------------------------------------------------------------------------------------- */
+/* ---- the set
+ * ---------------------------------------------------------------------------------------------------- */
 
-/* Adds `one` (1 or -1) to an address's counter, unless it is full: then it stays so for good, which only costs time. */
+/* Adds `one` (1 or -1) to an address's counter, unless it is full: then it stays so for good, which only
+ * costs time. */
 static void count(uint64_t address, int one)
 {
 	struct sample_place place = sample_place(address);
@@ -85,8 +88,8 @@ static void count(uint64_t address, int one)
 		if ((word >> place.shift & 15) == 15)
 			return;
 		wanted = one > 0 ? word + (UINT64_C(1) << place.shift) : word - (UINT64_C(1) << place.shift);
-	} while (!atomic_compare_exchange_weak_explicit(&sample_filter[place.word], &word, wanted, memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&sample_filter[place.word], &word, wanted,
+							memory_order_relaxed, memory_order_relaxed));
 }
 
 static uint64_t bucket_of(uint64_t address, unsigned attempt)
@@ -99,8 +102,8 @@ static int put_in_bucket(_Atomic uint64_t *entries, uint64_t address)
 {
 	for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
 		uint64_t found = 0;
-		if (atomic_compare_exchange_strong_explicit(&entries[i], &found, address, memory_order_relaxed,
-							    memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(&entries[i], &found, address,
+							    memory_order_relaxed, memory_order_relaxed))
 			return 1;
 		if (found == address)
 			return -1;

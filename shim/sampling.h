@@ -1,15 +1,16 @@
 /*
  * Sample mode: a Poisson process over allocated bytes, and the set of sampled blocks that are alive.
  *
- * Each thread draws an exponentially distributed number of bytes; the allocation that reaches it is sampled. So an
- * allocation of s bytes is sampled with probability 1 - exp(-s / MTRACE_SAMPLE_BYTES), whatever came before it, and the
- * analyzer can weigh it back (trace/FORMAT.md).
+ * Each thread draws an exponentially distributed number of bytes; the allocation that reaches it is sampled.
+ * So an allocation of s bytes is sampled with probability 1 - exp(-s / MTRACE_SAMPLE_BYTES), whatever came
+ * before it, and the analyzer can weigh it back (trace/FORMAT.md).
  *
- * "Was this block sampled?" is asked at every free: 131,072 counters of four bits (64 KiB) say no in one load, and only
- * for the rest the set itself is searched. Counters, not bits: an allocator hands out the same addresses again and again,
- * and bits that cannot be cleared singly would soon all be set.
+ * "Was this block sampled?" is asked at every free: 131,072 counters of four bits (64 KiB) say no in one
+ * load, and only for the rest the set itself is searched. Counters, not bits: an allocator hands out the same
+ * addresses again and again, and bits that cannot be cleared singly would soon all be set.
  *
- * Operations on one address are ordered by the guest itself (a block is freed before its address is handed out again).
+ * Operations on one address are ordered by the guest itself (a block is freed before its address is handed
+ * out again).
  */
 #ifndef MTRACE_SAMPLING_H
 #define MTRACE_SAMPLING_H

@@ -9,7 +9,8 @@
 #include "shim/ring.h"
 #include "shim/tracefile.h"
 
-/* Reading smaps_rollup walks all page tables under the mmap lock: it may take at most this share of the time. */
+/* Reading smaps_rollup walks all page tables under the mmap lock: it may take at most this share of the time.
+ */
 #define ROLLUP_SHARE 200 /* 1 part in */
 
 static struct {
@@ -96,7 +97,8 @@ static void read_rollup(uint64_t now_ns)
 
 static void take_huge(struct snapshot *snapshot, uint64_t interval_ms)
 {
-	uint64_t now_ns = clock_monotonic_ns(), due_ns = state.anon_huge_ns + state.rollup_cost_ns * ROLLUP_SHARE;
+	uint64_t now_ns = clock_monotonic_ns(),
+		 due_ns = state.anon_huge_ns + state.rollup_cost_ns * ROLLUP_SHARE;
 	if (!state.rollup_read || now_ns + interval_ms * 500000 >= due_ns)
 		read_rollup(now_ns);
 	snapshot->anon_huge_bytes = state.rollup_read ? state.anon_huge_bytes : SNAPSHOT_UNKNOWN;

@@ -30,9 +30,11 @@ const char *source_reason(void)
 	static char reason[512];
 	Dl_info object;
 	if (is_ours())
-		return "the program's calls of malloc bind to libmtrace.so, which forwards them to the next allocator";
+		return "the program's calls of malloc bind to libmtrace.so, which forwards them to the next "
+		       "allocator";
 	const char *name = dladdr(bound(), &object) && object.dli_fname ? object.dli_fname : "another object";
-	snprintf(reason, sizeof reason, "malloc is defined by %.300s, which comes before libmtrace.so: its calls are not seen",
+	snprintf(reason, sizeof reason,
+		 "malloc is defined by %.300s, which comes before libmtrace.so: its calls are not seen",
 		 name);
 	return reason;
 }
@@ -40,7 +42,8 @@ const char *source_reason(void)
 void source_warn(void)
 {
 	if (!is_ours())
-		diag("%s; region calls are recorded; allocator calls are seen only where the program is linked against "
+		diag("%s; region calls are recorded; allocator calls are seen only where the program is "
+		     "linked against "
 		     "a shared allocator, or libmtrace.so stands first in LD_PRELOAD",
 		     source_reason());
 }

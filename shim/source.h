@@ -1,6 +1,7 @@
 /*
- * Who serves malloc for the program. A program that defines malloc itself (a statically linked allocator) binds its own
- * calls, and libc's, to that definition: a preloaded one is never called. Blind is never silent.
+ * Who serves malloc for the program. A program that defines malloc itself (a statically linked allocator)
+ * binds its own calls, and libc's, to that definition: a preloaded one is never called. Blind is never
+ * silent.
  */
 #ifndef MTRACE_SOURCE_H
 #define MTRACE_SOURCE_H

@@ -7,14 +7,14 @@
 #include "shim/ring.h"
 #include "shim/unwind.h"
 
-#define TABLE_ENTRIES   (1u << 19)
-#define STACKS_MAX      (1u << 18) /* half of the table: probes stay short */
-#define FRAMES_MAX      (UINT64_C(1) << 24)
-#define PROBES_MAX      64u
+#define TABLE_ENTRIES (1u << 19)
+#define STACKS_MAX    (1u << 18) /* half of the table: probes stay short */
+#define FRAMES_MAX    (UINT64_C(1) << 24)
+#define PROBES_MAX    64u
 
 /* Values of `id` that are no number. */
-#define ID_PENDING 0u           /* the one who claimed the entry is still writing the definition */
-#define ID_FAILED  UINT32_MAX   /* the definition found no room: the next one who comes tries again */
+#define ID_PENDING 0u	      /* the one who claimed the entry is still writing the definition */
+#define ID_FAILED  UINT32_MAX /* the definition found no room: the next one who comes tries again */
 
 struct table_entry {
 	_Atomic uint64_t hash; /* 0: free */
@@ -57,7 +57,8 @@ void stacks_forget(void)
 	memset(&stacks, 0, sizeof stacks);
 }
 
-/* ---- a new stack -------------------------------------------------------------------------------------------------- */
+/* ---- a new stack
+ * -------------------------------------------------------------------------------------------------- */
 
 static void store_copy(uint32_t id, const uint64_t *frames, unsigned depth)
 {
@@ -70,7 +71,8 @@ static void store_copy(uint32_t id, const uint64_t *frames, unsigned depth)
 	atomic_store_explicit(&stacks.stored[id].depth_plus_one, depth + 1, memory_order_release);
 }
 
-static bool write_definition(struct thread *thread, uint64_t time, uint32_t id, const uint64_t *frames, unsigned depth)
+static bool write_definition(struct thread *thread, uint64_t time, uint32_t id, const uint64_t *frames,
+			     unsigned depth)
 {
 	uint8_t *at = ring_make_room(thread, time, STACK_RECORD_BYTES_MAX);
 	if (!at)
@@ -80,8 +82,8 @@ static bool write_definition(struct thread *thread, uint64_t time, uint32_t id, 
 }
 
 /* `entry` is ours to define. Returns the number, 0 where the definition found no room. */
-static uint32_t define(struct thread *thread, uint64_t time, struct table_entry *entry, const uint64_t *frames,
-		       unsigned depth)
+static uint32_t define(struct thread *thread, uint64_t time, struct table_entry *entry,
+		       const uint64_t *frames, unsigned depth)
 {
 	uint32_t id = atomic_fetch_add_explicit(&stacks.last, 1, memory_order_relaxed) + 1;
 	if (id > STACKS_MAX) {
@@ -103,7 +105,8 @@ static uint32_t define(struct thread *thread, uint64_t time, struct table_entry 
 	return id;
 }
 
-/* ---- look-up ------------------------------------------------------------------------------------------------------ */
+/* ---- look-up
+ * ------------------------------------------------------------------------------------------------------ */
 
 static bool claim(struct table_entry *entry, uint64_t hash, uint64_t *found)
 {
@@ -112,7 +115,8 @@ static bool claim(struct table_entry *entry, uint64_t hash, uint64_t *found)
 						       memory_order_relaxed);
 }
 
-static uint32_t intern(struct thread *thread, uint64_t time, uint64_t hash, const uint64_t *frames, unsigned depth)
+static uint32_t intern(struct thread *thread, uint64_t time, uint64_t hash, const uint64_t *frames,
+		       unsigned depth)
 {
 	for (unsigned probe = 0; probe < PROBES_MAX; probe++) {
 		struct table_entry *entry = &stacks.table[(hash + probe) % TABLE_ENTRIES];

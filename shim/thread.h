@@ -1,15 +1,15 @@
 /*
  * struct thread: what the shim keeps for each thread of the guest, and the guard against re-entry.
  *
- * The structures live in one mapping that the kernel wipes in a forked child (MADV_WIPEONFORK): whatever way a process
- * forks, its child finds `mode` closed and records nothing until it is given a trace of its own.
+ * The structures live in one mapping that the kernel wipes in a forked child (MADV_WIPEONFORK): whatever way
+ * a process forks, its child finds `mode` closed and records nothing until it is given a trace of its own.
  *
  * The guard says what hook of this thread is at work, and where its stack frame is:
  *   NONE   none
- *   CALL   inside the next allocator function: nested allocator calls belong to it and do not count again, region calls
- *          (an allocator growing) do
- *   WRITE  writing a record: a call by a signal handler that interrupts it is counted, in full mode its event is lost
- * A frame that is no longer on the stack (a handler left by longjmp) makes the guard stale; thread_enter_slow finds out.
+ *   CALL   inside the next allocator function: nested allocator calls belong to it and do not count again,
+ * region calls (an allocator growing) do WRITE  writing a record: a call by a signal handler that interrupts
+ * it is counted, in full mode its event is lost A frame that is no longer on the stack (a handler left by
+ * longjmp) makes the guard stale; thread_enter_slow finds out.
  */
 #ifndef MTRACE_THREAD_H
 #define MTRACE_THREAD_H
@@ -21,16 +21,16 @@
 #include "trace/codec.h"
 
 /* Not reached through the global offset table: what hooks touch must also be there before relocation. */
-#define SHIM_LOCAL __attribute__((visibility("hidden")))
+#define SHIM_LOCAL    __attribute__((visibility("hidden")))
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* Where the stack of the enclosing function's caller stands (in an inline function, of the function it is inlined into): the
- * same in a hook and in what it jumps to, and to be had without a frame pointer. */
+/* Where the stack of the enclosing function's caller stands (in an inline function, of the function it is
+ * inlined into): the same in a hook and in what it jumps to, and to be had without a frame pointer. */
 #define HOOK_FRAME() ((uintptr_t)__builtin_dwarf_cfa())
 
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
+#define likely(x)    __builtin_expect(!!(x), 1)
+#define unlikely(x)  __builtin_expect(!!(x), 0)
 
 enum thread_mode {
 	MODE_CLOSED = 0, /* not recorded: the value in a forked child */
@@ -52,29 +52,33 @@ struct stack_cache_entry {
 };
 
 struct thread {
-	/* Two bytes, looked at one by one: a wider load right after a store to one of them would wait for that store. */
-	uint8_t mode;  /* enum thread_mode; cleared by others when recording stops */
-	uint8_t guard; /* enum guard */
-	bool warm;     /* the unwinder has been here: it will not allocate or open anything any more */
+	/* Two bytes, looked at one by one: a wider load right after a store to one of them would wait for
+	 * that store. */
+	uint8_t mode;	     /* enum thread_mode; cleared by others when recording stops */
+	uint8_t guard;	     /* enum guard */
+	bool warm;	     /* the unwinder has been here: it will not allocate or open anything any more */
 	uint8_t exit_rounds; /* of thread-specific destructors gone through */
 	uintptr_t guard_frame; /* of the hook at work */
 
-	/* The chunk being filled. limit: a record may start at or below it; NULL makes the next one ask for a new chunk. */
+	/* The chunk being filled. limit: a record may start at or below it; NULL makes the next one ask for a
+	 * new chunk. */
 	uint8_t *position;
 	_Atomic(uint8_t *) limit; /* set to NULL by the writer thread to have the chunk handed over */
 	uint8_t *records;
 	_Atomic(struct chunk_header *) chunk; /* read by the writer thread */
 
-	const volatile uint32_t *cpu_id; /* in the registered rseq area; a constant unknown where there is none */
-	struct ring_slot *slot;          /* counters, in the rings file */
-	uint64_t sample_at_bytes;        /* the next sample is the allocation with which COUNTER_ALLOC_BYTES gets here */
-	uint64_t random;                 /* xorshift state, never 0 */
+	const volatile uint32_t
+		*cpu_id;	  /* in the registered rseq area; a constant unknown where there is none */
+	struct ring_slot *slot;	  /* counters, in the rings file */
+	uint64_t sample_at_bytes; /* the next sample is the allocation with which COUNTER_ALLOC_BYTES gets
+				     here */
+	uint64_t random;	  /* xorshift state, never 0 */
 
-	uintptr_t stack_near;            /* a frame of this thread's own stack (not its signal stack); 0: not known */
-	uint64_t new_bytes;              /* asked of the operator new that is being called */
+	uintptr_t stack_near; /* a frame of this thread's own stack (not its signal stack); 0: not known */
+	uint64_t new_bytes;   /* asked of the operator new that is being called */
 
 	uint32_t index; /* of this structure and its slot */
-	uint32_t id;    /* the number given out, never used again */
+	uint32_t id;	/* the number given out, never used again */
 	uint32_t next_sequence;
 	bool chunk_filled; /* the last chunk was full when it was handed over: a larger one is due */
 
@@ -82,7 +86,8 @@ struct thread {
 	struct stack_cache_entry stack_cache[STACK_CACHE_ENTRIES];
 };
 
-/* Non-zero once the hooks may use thread-local storage and the next functions: not before relocation is done. */
+/* Non-zero once the hooks may use thread-local storage and the next functions: not before relocation is done.
+ */
 extern uint32_t hooks_ready SHIM_LOCAL;
 
 extern __thread struct thread *thread_self SHIM_LOCAL __attribute__((tls_model("initial-exec")));
@@ -108,8 +113,8 @@ ALWAYS_INLINE struct thread *thread_enter_mode(enum thread_mode mode)
 }
 
 /*
- * The way into every hook. Returns the thread with its guard free, or NULL: then the caller goes the slow way, which asks
- * thread_enter_slow().
+ * The way into every hook. Returns the thread with its guard free, or NULL: then the caller goes the slow
+ * way, which asks thread_enter_slow().
  */
 ALWAYS_INLINE struct thread *thread_enter(void)
 {
@@ -161,9 +166,9 @@ ALWAYS_INLINE void thread_guard_back(struct thread *thread, struct outer_guard o
 }
 
 /*
- * For a hook that thread_enter() refused: attaches a new thread, clears a stale guard. Returns the thread to record
- * with, or NULL: forward the call and record nothing. `nested_ok`: a region or life hook, which is recorded inside an
- * allocator call too, and counted as lost inside a record. `frame`: HOOK_FRAME().
+ * For a hook that thread_enter() refused: attaches a new thread, clears a stale guard. Returns the thread to
+ * record with, or NULL: forward the call and record nothing. `nested_ok`: a region or life hook, which is
+ * recorded inside an allocator call too, and counted as lost inside a record. `frame`: HOOK_FRAME().
  */
 struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame);
 

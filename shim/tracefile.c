@@ -12,11 +12,12 @@
 
 #include "shim/raw.h"
 
-#define SUFFIX_LAST      100000
-#define RAW_BYTES_MAX    (512u << 10) /* of one block */
-#define PROCESS_BYTES    (16u << 10)  /* room for the process block */
-#define STORED_BYTES_MAX ((size_t)ZSTD_COMPRESSBOUND(RAW_BYTES_MAX) + sizeof(struct block_header) + BLOCK_ALIGNMENT_BYTES)
-#define ZSTD_WORKSPACE   (2u << 20)   /* level 1 with a window of RAW_BYTES_MAX needs 1.2 MiB */
+#define SUFFIX_LAST   100000
+#define RAW_BYTES_MAX (512u << 10) /* of one block */
+#define PROCESS_BYTES (16u << 10)  /* room for the process block */
+#define STORED_BYTES_MAX                                                                                     \
+	((size_t)ZSTD_COMPRESSBOUND(RAW_BYTES_MAX) + sizeof(struct block_header) + BLOCK_ALIGNMENT_BYTES)
+#define ZSTD_WORKSPACE (2u << 20) /* level 1 with a window of RAW_BYTES_MAX needs 1.2 MiB */
 
 static struct {
 	int fd;
@@ -34,7 +35,8 @@ static struct {
 	uint8_t *buffer; /* header, payload, padding of the block being written */
 } file = {.fd = -1};
 
-/* ---- creating ----------------------------------------------------------------------------------------------------- */
+/* ---- creating
+ * ----------------------------------------------------------------------------------------------------- */
 
 static bool exists(const char *path)
 {
@@ -117,8 +119,8 @@ int tracefile_create(const char *path, const uint8_t nonce[16], uint64_t max_mib
 bool tracefile_write_process(const char *text, size_t bytes)
 {
 	size_t room = PROCESS_BYTES - sizeof(struct block_header) - BLOCK_ALIGNMENT_BYTES;
-	bool good = tracefile_append(BLOCK_PROCESS, text, bytes < room ? bytes : room, (struct block_times){0, 0},
-				     TRACEFILE_PLAIN);
+	bool good = tracefile_append(BLOCK_PROCESS, text, bytes < room ? bytes : room,
+				     (struct block_times){0, 0}, TRACEFILE_PLAIN);
 	file.position = file.region_start;
 	return good;
 }
@@ -141,11 +143,12 @@ void tracefile_close(void)
 	file.fd = -1;
 }
 
-/* ---- appending ---------------------------------------------------------------------------------------------------- */
+/* ---- appending
+ * ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Where the writer shares the guest's descriptor table (no unshare allowed), the guest may have closed our descriptor, and
- * its number may now be a file of the guest's. Never write without having looked.
+ * Where the writer shares the guest's descriptor table (no unshare allowed), the guest may have closed our
+ * descriptor, and its number may now be a file of the guest's. Never write without having looked.
  */
 static bool still_our_file(void)
 {
@@ -196,7 +199,8 @@ static size_t encode_payload(const void *payload, size_t bytes, int level, uint1
 		ZSTD_CCtx_reset(file.compressor, ZSTD_reset_session_and_parameters);
 		ZSTD_CCtx_setParameter(file.compressor, ZSTD_c_compressionLevel, level);
 		ZSTD_CCtx_setPledgedSrcSize(file.compressor, bytes);
-		size_t stored = ZSTD_compress2(file.compressor, target, ZSTD_COMPRESSBOUND(RAW_BYTES_MAX), payload, bytes);
+		size_t stored = ZSTD_compress2(file.compressor, target, ZSTD_COMPRESSBOUND(RAW_BYTES_MAX),
+					       payload, bytes);
 		if (!ZSTD_isError(stored) && stored < bytes) {
 			*encoding = BLOCK_ZSTD;
 			return stored;
@@ -233,7 +237,8 @@ static bool place_for(size_t bytes, uint64_t *place)
 	return !wraps || !file.lapped || clear_tail();
 }
 
-bool tracefile_append(enum block_type type, const void *payload, size_t bytes, struct block_times times, int level)
+bool tracefile_append(enum block_type type, const void *payload, size_t bytes, struct block_times times,
+		      int level)
 {
 	if (bytes > RAW_BYTES_MAX || !ensure_open())
 		return false;
@@ -246,7 +251,8 @@ bool tracefile_append(enum block_type type, const void *payload, size_t bytes, s
 	header.stored_bytes = (uint32_t)encode_payload(payload, bytes, level, &header.encoding);
 	size_t stored = sizeof header + header.stored_bytes, whole = padded(stored);
 	header.payload_check = XXH3_64bits(file.buffer + sizeof header, header.stored_bytes);
-	header.header_check = XXH3_64bits_withSeed(&header, offsetof(struct block_header, header_check), file.seed);
+	header.header_check =
+		XXH3_64bits_withSeed(&header, offsetof(struct block_header, header_check), file.seed);
 	memcpy(file.buffer, &header, sizeof header);
 	memset(file.buffer + stored, 0, whole - stored);
 	uint64_t place;

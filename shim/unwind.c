@@ -12,11 +12,13 @@
 #include "shim/raw.h"
 #include "shim/real.h"
 
-/* What the unwinder may use of the stack: its cursor, a register context, and slack. On a smaller rest we leave it. */
+/* What the unwinder may use of the stack: its cursor, a register context, and slack. On a smaller rest we
+ * leave it. */
 #define STACK_NEEDED_BYTES 16384u
 #define STACK_NEAR_BYTES   32768u
-#define SHIM_FRAMES_MAX    8u
-#define NO_DESCRIPTOR      (1 << 30) /* no process has so many; not -1, which libunwind takes for "not opened yet" */
+#define SHIM_FRAMES_MAX	   8u
+#define NO_DESCRIPTOR                                                                                        \
+	(1 << 30) /* no process has so many; not -1, which libunwind takes for "not opened yet" */
 
 static struct {
 	int (*backtrace)(void **frames, int depth); /* libunwind */
@@ -26,7 +28,8 @@ static struct {
 	_Unwind_Ptr (*gcc_ip)(struct _Unwind_Context *context);
 } unwinder;
 
-/* ---- libunwind's system calls, replaced -------------------------------------------------------------------------- */
+/* ---- libunwind's system calls, replaced
+ * -------------------------------------------------------------------------- */
 
 static int harmless_pipe2(int fds[2], int flags)
 {
@@ -45,20 +48,23 @@ static long harmless_read(int fd, void *buffer, size_t bytes)
 }
 
 /*
- * libunwind writes from an address to learn whether it can be read. The kernel copies the set of rt_sigprocmask in before
- * it looks at `how`: EFAULT for memory that cannot be read, EINVAL for memory that can, and no effect either way.
+ * libunwind writes from an address to learn whether it can be read. The kernel copies the set of
+ * rt_sigprocmask in before it looks at `how`: EFAULT for memory that cannot be read, EINVAL for memory that
+ * can, and no effect either way.
  */
 static long probing_write(int fd, const void *address, size_t bytes)
 {
 	(void)fd;
-	long result = raw4(SYS_rt_sigprocmask, -1, (long)((uintptr_t)address & ~(uintptr_t)7), 0, RAW_KERNEL_SIGSET_BYTES);
+	long result = raw4(SYS_rt_sigprocmask, -1, (long)((uintptr_t)address & ~(uintptr_t)7), 0,
+			   RAW_KERNEL_SIGSET_BYTES);
 	if (result == -EINVAL)
 		return (long)bytes;
 	errno = EFAULT;
 	return -1;
 }
 
-/* Newer versions probe by syscall(SYS_write, ...), which is no cancellation point. They have no other use for it. */
+/* Newer versions probe by syscall(SYS_write, ...), which is no cancellation point. They have no other use for
+ * it. */
 static long probing_syscall(long number, long fd, long address, long bytes)
 {
 	if (number == SYS_write)
@@ -82,9 +88,9 @@ static const struct replacement {
 #define REPLACED_AT_LEAST 4u
 
 struct dynamic_tables {
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *strings;
-	const ElfW(Rela) *plt, *rela;
+	const ElfW(Rela) * plt, *rela;
 	size_t plt_bytes, rela_bytes;
 };
 
@@ -92,14 +98,15 @@ static void store_pointer(uintptr_t at, void *value)
 {
 	uintptr_t page_bytes = 65536; /* no page is larger on the machines we know */
 	uintptr_t page = at & ~(page_bytes - 1);
-	/* RELRO may have made it read-only. Neighbours on the same page are data as well: writable does no harm. */
+	/* RELRO may have made it read-only. Neighbours on the same page are data as well: writable does no
+	 * harm. */
 	if (raw3(SYS_mprotect, (long)(at & ~(uintptr_t)4095), 4096, PROT_READ | PROT_WRITE) != 0)
 		raw3(SYS_mprotect, (long)page, (long)page_bytes, PROT_READ | PROT_WRITE);
 	*(void **)at = value;
 }
 
-static unsigned redirect(const struct link_map *map, const struct dynamic_tables *tables, const ElfW(Rela) *relocations,
-			 size_t bytes)
+static unsigned redirect(const struct link_map *map, const struct dynamic_tables *tables,
+			 const ElfW(Rela) * relocations, size_t bytes)
 {
 	unsigned done = 0;
 	for (size_t i = 0; i < bytes / sizeof *relocations; i++) {
@@ -146,7 +153,8 @@ static unsigned make_harmless(const struct link_map *map)
 	       redirect(map, &tables, tables.rela, tables.rela ? tables.rela_bytes : 0);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* Not with a sanitizer's runtime, which refuses DEEPBIND. */
 static int open_flags(void)
@@ -179,8 +187,7 @@ static bool open_libunwind(void)
 		return false;
 	struct link_map *map = NULL;
 	void *function = dlsym(handle, "unw_backtrace");
-	if (!function || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 ||
-	    make_harmless(map) < REPLACED_AT_LEAST)
+	if (!function || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || make_harmless(map) < REPLACED_AT_LEAST)
 		return false;
 	unwinder.flush_cache = dlsym(handle, "_U" ARCH_UNWIND_NAME "_flush_cache");
 	unwinder.local_space = dlsym(handle, "_UL" ARCH_UNWIND_NAME "_local_addr_space");
@@ -210,7 +217,8 @@ const char *unwind_name(void)
 	return unwinder.backtrace ? "libunwind" : unwinder.gcc_backtrace ? "libgcc" : "none";
 }
 
-/* ---- unwinding ---------------------------------------------------------------------------------------------------- */
+/* ---- unwinding
+ * ---------------------------------------------------------------------------------------------------- */
 
 struct gcc_walk {
 	void **frames;
@@ -238,8 +246,9 @@ static unsigned backtrace_any(void **frames, unsigned depth)
 }
 
 /*
- * A signal stack can be as small as 2 KiB (mongod's are 64 KiB): too small for an unwinder. The kernel knows whether we are
- * on one, but a call of it costs more than the unwinding; close to a frame of the thread's own stack the answer is known.
+ * A signal stack can be as small as 2 KiB (mongod's are 64 KiB): too small for an unwinder. The kernel knows
+ * whether we are on one, but a call of it costs more than the unwinding; close to a frame of the thread's own
+ * stack the answer is known.
  */
 static bool stack_suffices(struct thread *thread)
 {

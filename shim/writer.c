@@ -8,6 +8,7 @@
 
 #include "shim/clock.h"
 #include "shim/config.h"
+#include "shim/gather.h"
 #include "shim/keyframe.h"
 #include "shim/modules.h"
 #include "shim/raw.h"
@@ -17,14 +18,11 @@
 #include "shim/snapshot.h"
 #include "shim/tracefile.h"
 
-#define NS_PER_MS       UINT64_C(1000000)
-#define TICK_NS         (250 * NS_PER_MS)
-#define FINISH_WAIT_NS  (5000 * NS_PER_MS)
-#define START_WAIT_NS   (1000 * NS_PER_MS)
-#define STACK_BYTES     (512u << 10)
-#define PIECES_BYTES    (256u << 10) /* a block is written when it has this much */
-#define BUFFER_BYTES    (PIECES_BYTES + CHUNK_LARGE_BYTES + DECODE_SLACK_BYTES)
-#define PENDING_MAX     (BUFFER_BYTES / sizeof(struct chunk_header))
+#define NS_PER_MS      UINT64_C(1000000)
+#define TICK_NS	       (250 * NS_PER_MS)
+#define FINISH_WAIT_NS (5000 * NS_PER_MS)
+#define START_WAIT_NS  (1000 * NS_PER_MS)
+#define STACK_BYTES    (512u << 10)
 
 enum command {
 	COMMAND_NONE = 0,
@@ -38,23 +36,17 @@ enum command {
 static struct {
 	_Atomic uint32_t command;
 	_Atomic uint32_t sleeping; /* futex word: 1 while the writer sleeps */
-	_Atomic uint32_t ready;    /* the thread has its own descriptors */
-	bool has_thread;
+	_Atomic uint32_t ready;	   /* the thread has its own descriptors */
+	bool prepared, has_thread;
 	uint32_t kernel_tid;
 	enum end_reason reason;
 	int status;
 
-	/* The events block being gathered. */
-	uint8_t *buffer;
-	size_t used;
-	uint64_t first_time;
-	struct chunk_header *pending[PENDING_MAX]; /* to be released once the block is written */
-	unsigned pending_count;
-
 	uint64_t next_tick_ns, next_snapshot_ns;
-	uint64_t request_time, watermark; /* time units: when threads were last asked to hand over, and the time before */
+	uint64_t request_time,
+		watermark; /* time units: when threads were last asked to hand over, and the time before */
 	int rings_fd;
-	bool marked;           /* nothing was written since the last mark */
+	uint64_t marked_blocks; /* events blocks written when the last mark was */
 	uint32_t modules_written;
 	struct thread self; /* makes the hooks pass this thread through */
 } writer;
@@ -64,111 +56,16 @@ bool writer_is_self(void)
 	return thread_self == &writer.self;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------- */
+/* ---- ticks
+ * -------------------------------------------------------------------------------------------------------- */
 
-/* The disk refused a block: say exactly what that cost. */
-static uint64_t events_in(const struct chunk_header *piece, const uint8_t *records, uint32_t bytes)
-{
-	static struct decoder decoder;
-	struct trace_event event;
-	uint64_t count = 0;
-	decoder_start(&decoder, piece, records, bytes);
-	for (;;) {
-		bool skipped = decoder.position < decoder.start + piece->skip;
-		enum decode_result result = decode_next(&decoder, &event);
-		if (result == DECODE_END || result == DECODE_DAMAGED)
-			return count;
-		count += result == DECODE_EVENT && !skipped;
-	}
-}
-
-static void count_block_lost(void)
-{
-	uint64_t lost = 0;
-	for (size_t at = 0; at < writer.used;) {
-		struct chunk_header piece;
-		memcpy(&piece, writer.buffer + at, sizeof piece);
-		uint32_t bytes = atomic_load_explicit(&piece.committed, memory_order_relaxed);
-		lost += events_in(&piece, writer.buffer + at + sizeof piece, bytes);
-		at += sizeof piece + bytes;
-	}
-	rings_count_shared(COUNTER_LOST_DISK, lost);
-}
-
-/* zstd's fast levels when the guest produces faster than we write: bytes on disk for time. */
-static int level_now(void)
-{
-	unsigned backlog = rings_backlog_percent();
-	return backlog < 10 ? 1 : backlog < 30 ? -3 : -8;
-}
-
-static void write_events(void)
-{
-	if (writer.used > 0) {
-		struct block_times times = {writer.first_time, clock_now()};
-		if (!tracefile_append(BLOCK_EVENTS, writer.buffer, writer.used, times, level_now()))
-			count_block_lost();
-		writer.used = 0;
-		writer.marked = false;
-	}
-	for (unsigned i = 0; i < writer.pending_count; i++)
-		rings_release(writer.pending[i]);
-	writer.pending_count = 0;
-	if (tracefile_keyframe_due())
-		keyframe_write_all();
-}
-
-/* Copies what is new of a chunk behind the others. Where its start was written before, all of it is repeated: a piece
- * must decode by itself. */
-static void gather(struct chunk_header *chunk)
-{
-	/* Acquire: the bytes below `committed` are there. */
-	uint32_t committed = atomic_load_explicit(&chunk->committed, memory_order_acquire);
-	uint32_t *flushed = rings_flushed(chunk);
-	if (committed <= *flushed)
-		return;
-	size_t bytes = sizeof *chunk + committed;
-	if (writer.used + bytes > BUFFER_BYTES)
-		write_events();
-	struct chunk_header piece;
-	memcpy(&piece, chunk, sizeof piece);
-	atomic_store_explicit(&piece.committed, committed, memory_order_relaxed);
-	atomic_store_explicit(&piece.state, CHUNK_READY, memory_order_relaxed);
-	piece.skip = *flushed;
-	memcpy(writer.buffer + writer.used, &piece, sizeof piece);
-	memcpy(writer.buffer + writer.used + sizeof piece, chunk + 1, committed);
-	*flushed = committed;
-	if (writer.used == 0 || piece.base_time < writer.first_time)
-		writer.first_time = piece.base_time;
-	writer.used += bytes;
-}
-
-static void release_later(struct chunk_header *chunk)
-{
-	if (writer.pending_count == PENDING_MAX)
-		write_events();
-	writer.pending[writer.pending_count++] = chunk;
-}
-
-static void drain(void)
-{
-	struct chunk_header *chunk;
-	while ((chunk = rings_next_ready())) {
-		gather(chunk);
-		release_later(chunk);
-		if (writer.used >= PIECES_BYTES)
-			write_events();
-	}
-}
-
-/* ---- ticks -------------------------------------------------------------------------------------------------------- */
-
-/* What a thread still holds since the last request it will only hand over with its next event: take it as it lies. */
+/* What a thread still holds since the last request it will only hand over with its next event: take it as it
+ * lies. */
 static void take_from_idle(struct thread *thread)
 {
 	struct chunk_header *chunk = atomic_load_explicit(&thread->chunk, memory_order_acquire);
 	if (chunk && atomic_load_explicit(&thread->limit, memory_order_relaxed) == NULL)
-		gather(chunk);
+		gather_chunk(chunk);
 }
 
 static void ask_for_chunk(struct thread *thread)
@@ -190,8 +87,9 @@ static void write_mark(void)
 {
 	struct clock_mark mark = clock_mark();
 	mark.watermark = writer.watermark;
-	tracefile_append(BLOCK_MARK, &mark, sizeof mark, (struct block_times){mark.time, mark.time}, TRACEFILE_PLAIN);
-	writer.marked = true;
+	tracefile_append(BLOCK_MARK, &mark, sizeof mark, (struct block_times){mark.time, mark.time},
+			 TRACEFILE_PLAIN);
+	writer.marked_blocks = gather_blocks();
 }
 
 static void write_snapshot(void)
@@ -201,7 +99,7 @@ static void write_snapshot(void)
 	snapshot.mark.watermark = writer.watermark;
 	tracefile_append(BLOCK_SNAPSHOT, &snapshot, sizeof snapshot,
 			 (struct block_times){snapshot.mark.time, snapshot.mark.time}, 1);
-	writer.marked = true;
+	writer.marked_blocks = gather_blocks();
 }
 
 static void write_modules_if_changed(void)
@@ -216,15 +114,15 @@ static void write_modules_if_changed(void)
 static void tick(uint64_t now_ns)
 {
 	for_each_thread(take_from_idle);
-	drain();
-	write_events();
+	gather_ready();
+	gather_write();
 	if (now_ns >= writer.next_snapshot_ns) {
 		write_modules_if_changed();
 		write_snapshot();
 		writer.next_snapshot_ns += config.interval_ms * NS_PER_MS;
 		if (writer.next_snapshot_ns <= now_ns)
 			writer.next_snapshot_ns = now_ns + config.interval_ms * NS_PER_MS;
-	} else if (!writer.marked) {
+	} else if (gather_blocks() != writer.marked_blocks) {
 		write_mark();
 	}
 	registry_reap();
@@ -234,18 +132,20 @@ static void tick(uint64_t now_ns)
 	writer.next_tick_ns = now_ns + TICK_NS;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------ */
+/* ---- the end
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void take_all(struct thread *thread)
 {
 	struct chunk_header *chunk = atomic_load_explicit(&thread->chunk, memory_order_acquire);
 	if (chunk)
-		gather(chunk);
+		gather_chunk(chunk);
 }
 
 static void write_end(void)
 {
-	struct end_record end = {.mark = clock_mark(), .reason = (uint32_t)writer.reason, .status = writer.status};
+	struct end_record end = {
+		.mark = clock_mark(), .reason = (uint32_t)writer.reason, .status = writer.status};
 	end.mark.watermark = end.mark.time;
 	char rings[TRACEFILE_PATH_BYTES];
 	if (!tracefile_append(BLOCK_END, &end, sizeof end, (struct block_times){end.mark.time, end.mark.time},
@@ -257,9 +157,9 @@ static void write_end(void)
 
 static void finish(void)
 {
-	drain();
+	gather_ready();
 	for_each_thread(take_all);
-	write_events();
+	gather_write();
 	writer.watermark = clock_now();
 	write_modules_if_changed();
 	keyframe_write_threads();
@@ -269,7 +169,8 @@ static void finish(void)
 	write_end();
 }
 
-/* ---- the thread ----------------------------------------------------------------------------------------------------- */
+/* ---- the thread
+ * ----------------------------------------------------------------------------------------------------- */
 
 static bool is_kept(int fd)
 {
@@ -278,7 +179,8 @@ static bool is_kept(int fd)
 	return fd == tracefile_fd() || fd == writer.rings_fd || fd == fds[0] || fd == fds[1];
 }
 
-/* In a table of our own: closes the copies of the guest's descriptors, which would keep its pipes and sockets open. */
+/* In a table of our own: closes the copies of the guest's descriptors, which would keep its pipes and sockets
+ * open. */
 static void close_inherited(void)
 {
 	struct entry {
@@ -370,7 +272,7 @@ static void *writer_main(void *argument)
 	writer.kernel_tid = (uint32_t)raw_tid();
 	set_up_thread();
 	for (;;) {
-		drain();
+		gather_ready();
 		rings_provide(writer.rings_fd);
 		uint64_t now_ns = clock_monotonic_ns();
 		if (now_ns >= writer.next_tick_ns)
@@ -387,14 +289,14 @@ static void *writer_main(void *argument)
 
 static bool prepare(void)
 {
-	if (!writer.buffer)
-		writer.buffer = raw_reserve(BUFFER_BYTES);
-	writer.used = writer.pending_count = 0;
+	if (!gather_start())
+		return false;
 	writer.next_tick_ns = writer.next_snapshot_ns = clock_monotonic_ns();
 	writer.watermark = writer.request_time = 0;
 	writer.modules_written = 0;
 	writer.rings_fd = -1;
-	return writer.buffer != NULL;
+	writer.prepared = true;
+	return true;
 }
 
 static bool create_thread(void)
@@ -439,11 +341,12 @@ void writer_wake(void)
 		raw_futex_wake(&writer.sleeping);
 }
 
-/* ---- called by the guest's threads --------------------------------------------------------------------------------- */
+/* ---- called by the guest's threads
+ * --------------------------------------------------------------------------------- */
 
 static void finish_here(void)
 {
-	if (!writer.buffer && !prepare())
+	if (!writer.prepared && !prepare())
 		return;
 	open_files();
 	finish();
@@ -501,7 +404,5 @@ void writer_resume(void)
 
 void writer_forget(void)
 {
-	uint8_t *buffer = writer.buffer;
 	memset(&writer, 0, sizeof writer);
-	writer.buffer = buffer;
 }

@@ -1,6 +1,7 @@
 #include "trace/codec.h"
 
-/* ---- encode ------------------------------------------------------------------------------------------------- */
+/* ---- encode
+ * ------------------------------------------------------------------------------------------------- */
 
 static unsigned extended_mask(const struct trace_event *event)
 {
@@ -59,9 +60,11 @@ uint8_t *encode_stack(uint8_t *at, uint32_t stack_id, const uint64_t *frames, un
 	return at;
 }
 
-/* ---- decode ------------------------------------------------------------------------------------------------- */
+/* ---- decode
+ * ------------------------------------------------------------------------------------------------- */
 
-/* Reads a varint; the caller compares the position with the end afterwards (the slack makes the load safe). */
+/* Reads a varint; the caller compares the position with the end afterwards (the slack makes the load safe).
+ */
 static inline const uint8_t *varint_get(const uint8_t *at, uint64_t *value)
 {
 	uint64_t word;
@@ -85,7 +88,8 @@ static bool field_get(struct decoder *decoder, uint64_t *value)
 	return decoder->position <= decoder->end;
 }
 
-void decoder_start(struct decoder *decoder, const struct chunk_header *chunk, const uint8_t *records, size_t bytes)
+void decoder_start(struct decoder *decoder, const struct chunk_header *chunk, const uint8_t *records,
+		   size_t bytes)
 {
 	codec_reset(&decoder->state, chunk->base_time, chunk->cpu);
 	decoder->start = decoder->position = records;
@@ -204,7 +208,8 @@ static bool decode_realloc_rest(struct decoder *decoder, struct trace_event *eve
 	event->end_time = decoder->state.time;
 	if (!codec_address_fits(event->address))
 		return false;
-	decoder->state.cache[codec_index(event->address >> 3)] = codec_pair(event->address, event->size_bytes);
+	decoder->state.cache[codec_index(event->address >> 3)] =
+		codec_pair(event->address, event->size_bytes);
 	return true;
 }
 

@@ -9,15 +9,17 @@
  *     bit 6     RECORD_STACK: a stack id follows as the last field
  *     bit 7     with RECORD_HIT: bit 8 of the index
  *
- * Numbers are prefix varints: the count of trailing zero bits of the first byte, plus one, is the length in bytes;
- * the value sits above the lowest set bit, little-endian. A first byte of 0 is followed by 8 bytes of value.
+ * Numbers are prefix varints: the count of trailing zero bits of the first byte, plus one, is the length in
+ * bytes; the value sits above the lowest set bit, little-endian. A first byte of 0 is followed by 8 bytes of
+ * value.
  *
  * Allocators hand out the same addresses again and again, so both sides keep a direct-mapped table of recent
- * (address, size) pairs: a hit costs one byte instead of four. The table starts empty with each chunk, which is
- * what makes chunks, and so blocks, independent of each other.
+ * (address, size) pairs: a hit costs one byte instead of four. The table starts empty with each chunk, which
+ * is what makes chunks, and so blocks, independent of each other.
  *
- * The encoder is inline, allocates nothing, calls nothing, and writes at most RECORD_BYTES_MAX bytes (stack records:
- * STACK_RECORD_BYTES_MAX) past `position`. The caller makes sure of the room, and commits afterwards.
+ * The encoder is inline, allocates nothing, calls nothing, and writes at most RECORD_BYTES_MAX bytes (stack
+ * records: STACK_RECORD_BYTES_MAX) past `position`. The caller makes sure of the room, and commits
+ * afterwards.
  */
 #ifndef MTRACE_CODEC_H
 #define MTRACE_CODEC_H
@@ -36,19 +38,19 @@ enum record_tag {
 	RECORD_EXTENDED = 15, /* any event: kind byte, time, field mask, the fields named there */
 };
 
-#define RECORD_TAG_MASK  0x0fu
-#define RECORD_HIT       0x10u
-#define RECORD_SAME_SIZE 0x20u
-#define RECORD_STACK     0x40u
-#define RECORD_INDEX_BIT 0x80u
+#define RECORD_TAG_MASK	    0x0fu
+#define RECORD_HIT	    0x10u
+#define RECORD_SAME_SIZE    0x20u
+#define RECORD_STACK	    0x40u
+#define RECORD_INDEX_BIT    0x80u
 
 #define CODEC_CACHE_BITS    9u
 #define CODEC_CACHE_ENTRIES (1u << CODEC_CACHE_BITS)
 
 /* A cache entry is address >> 3 above the size; what does not fit is not remembered. */
-#define CODEC_SIZE_BITS 19u
-#define CODEC_SIZE_MASK ((UINT64_C(1) << CODEC_SIZE_BITS) - 1)
-#define CODEC_ADDRESS_LIMIT (UINT64_C(1) << (64 - CODEC_SIZE_BITS + 3))
+#define CODEC_SIZE_BITS	       19u
+#define CODEC_SIZE_MASK	       ((UINT64_C(1) << CODEC_SIZE_BITS) - 1)
+#define CODEC_ADDRESS_LIMIT    (UINT64_C(1) << (64 - CODEC_SIZE_BITS + 3))
 
 #define CODEC_STACK_DEPTH_MAX  256u
 #define RECORD_BYTES_MAX       192u /* the longest record but a stack's, and the slack of wide stores */
@@ -73,7 +75,7 @@ enum extended_field {
 
 /* The state that encoder and decoder keep alike while they go through a chunk. */
 struct codec_state {
-	uint64_t time;         /* of the last record */
+	uint64_t time;	       /* of the last record */
 	uint64_t address_unit; /* last address >> 3 that was written in full */
 	uint32_t cpu;
 	uint64_t cache[CODEC_CACHE_ENTRIES];
@@ -103,10 +105,12 @@ static inline int64_t unzigzag(uint64_t value)
 	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
-/* The hot path pays for every call: these are inlined into the hooks whatever the compiler thinks of their size. */
+/* The hot path pays for every call: these are inlined into the hooks whatever the compiler thinks of their
+ * size. */
 #define CODEC_INLINE static inline __attribute__((always_inline))
 
-/* ---- encode ------------------------------------------------------------------------------------------------- */
+/* ---- encode
+ * ------------------------------------------------------------------------------------------------- */
 
 /* Writes `value` at `at`; stores up to 9 bytes. Returns the place behind it. */
 CODEC_INLINE uint8_t *varint_put(uint8_t *at, uint64_t value)
@@ -123,7 +127,8 @@ CODEC_INLINE uint8_t *varint_put(uint8_t *at, uint64_t value)
 	return at + bytes;
 }
 
-/* True where the hot form can hold the address: aligned to 8 and below 2^48. Others take the extended form. */
+/* True where the hot form can hold the address: aligned to 8 and below 2^48. Others take the extended form.
+ */
 static inline bool codec_address_fits(uint64_t address)
 {
 	return (address & 7) == 0 && address < CODEC_ADDRESS_LIMIT;
@@ -137,9 +142,10 @@ CODEC_INLINE uint64_t codec_advance(struct codec_state *state, uint64_t time)
 	return delta;
 }
 
-/* The part shared by allocations and frees: header, time, address. `*entry` is where the pair is remembered. */
-CODEC_INLINE uint8_t *codec_put_address(struct codec_state *state, uint8_t *at, unsigned header, uint64_t time,
-					 uint64_t address, uint64_t **entry, bool *hit)
+/* The part shared by allocations and frees: header, time, address. `*entry` is where the pair is remembered.
+ */
+CODEC_INLINE uint8_t *codec_put_address(struct codec_state *state, uint8_t *at, unsigned header,
+					uint64_t time, uint64_t address, uint64_t **entry, bool *hit)
 {
 	uint64_t unit = address >> 3;
 	unsigned index = codec_index(unit);
@@ -163,12 +169,14 @@ CODEC_INLINE uint8_t *codec_put_address(struct codec_state *state, uint8_t *at, 
 /* Remembers the pair; a size that does not fit is remembered as one that never matches. */
 static inline uint64_t codec_pair(uint64_t address, uint64_t size_bytes)
 {
-	return (address >> 3) << CODEC_SIZE_BITS | (size_bytes < CODEC_SIZE_MASK ? size_bytes : CODEC_SIZE_MASK);
+	return (address >> 3) << CODEC_SIZE_BITS |
+	       (size_bytes < CODEC_SIZE_MASK ? size_bytes : CODEC_SIZE_MASK);
 }
 
 /* EVENT_MALLOC, EVENT_CALLOC, EVENT_NEW without alignment. Needs codec_address_fits(address). */
-CODEC_INLINE uint8_t *encode_allocation(struct codec_state *state, uint8_t *at, enum event_kind kind, uint64_t time,
-					 uint64_t address, uint64_t size_bytes, uint32_t stack_id)
+CODEC_INLINE uint8_t *encode_allocation(struct codec_state *state, uint8_t *at, enum event_kind kind,
+					uint64_t time, uint64_t address, uint64_t size_bytes,
+					uint32_t stack_id)
 {
 	uint8_t *header = at;
 	uint64_t *entry;
@@ -186,7 +194,7 @@ CODEC_INLINE uint8_t *encode_allocation(struct codec_state *state, uint8_t *at, 
 
 /* EVENT_FREE, EVENT_DELETE. Needs codec_address_fits(address). */
 CODEC_INLINE uint8_t *encode_free(struct codec_state *state, uint8_t *at, enum event_kind kind, uint64_t time,
-				   uint64_t address)
+				  uint64_t address)
 {
 	uint64_t *entry;
 	bool hit;
@@ -198,7 +206,8 @@ CODEC_INLINE uint8_t *encode_free(struct codec_state *state, uint8_t *at, enum e
 
 /* EVENT_REALLOC without sampling flags. Needs codec_address_fits() of both; `address` is not 0. */
 CODEC_INLINE uint8_t *encode_realloc(struct codec_state *state, uint8_t *at, uint64_t time, uint64_t end_time,
-				      uint64_t old_address, uint64_t address, uint64_t size_bytes, uint32_t stack_id)
+				     uint64_t old_address, uint64_t address, uint64_t size_bytes,
+				     uint32_t stack_id)
 {
 	uint64_t *entry;
 	bool hit;
@@ -225,9 +234,11 @@ uint8_t *encode_extended(struct codec_state *state, uint8_t *at, const struct tr
 /* Defines a stack: `depth` return addresses, innermost first, at most CODEC_STACK_DEPTH_MAX. */
 uint8_t *encode_stack(uint8_t *at, uint32_t stack_id, const uint64_t *frames, unsigned depth);
 
-/* ---- decode ------------------------------------------------------------------------------------------------- */
+/* ---- decode
+ * ------------------------------------------------------------------------------------------------- */
 
-/* Input for the decoder. At least DECODE_SLACK_BYTES readable bytes must follow `end` (their values do not matter). */
+/* Input for the decoder. At least DECODE_SLACK_BYTES readable bytes must follow `end` (their values do not
+ * matter). */
 struct decoder {
 	struct codec_state state;
 	const uint8_t *start;
@@ -245,12 +256,13 @@ struct decoder {
 enum decode_result {
 	DECODE_EVENT = 1,   /* *event is filled in */
 	DECODE_STACK = 2,   /* decoder->stack_* are filled in */
-	DECODE_END = 3,     /* all bytes are read */
+	DECODE_END = 3,	    /* all bytes are read */
 	DECODE_DAMAGED = 4, /* the bytes at decoder->position are no record */
 };
 
 /* Starts on the records of `chunk` (its header already checked by chunk_header_valid). */
-void decoder_start(struct decoder *decoder, const struct chunk_header *chunk, const uint8_t *records, size_t bytes);
+void decoder_start(struct decoder *decoder, const struct chunk_header *chunk, const uint8_t *records,
+		   size_t bytes);
 
 /* Starts on the payload of a BLOCK_STACKS: decode_next then gives stacks only. */
 void decoder_start_stacks(struct decoder *decoder, const uint8_t *payload, size_t bytes);

@@ -22,36 +22,38 @@
 #define TRACE_RINGS_SUFFIX   ".rings"
 #define TRACE_PAGE_BYTES     4096u /* unit of the file's layout, whatever the machine's page size */
 
-/* ---- trace file ------------------------------------------------------------------------------------------ */
+/* ---- trace file ------------------------------------------------------------------------------------------
+ */
 
 #define TRACE_MAGIC "mtrace\r\n" /* 8 bytes; the line end catches a transfer in text mode */
 
 /* Offset 0 of the trace file, in a page of its own. */
 struct file_header {
-	char magic[8];           /*  0 */
-	uint32_t version;        /*  8: a reader refuses a version it does not know */
-	uint32_t header_bytes;   /* 12: sizeof this */
-	uint8_t nonce[16];       /* 16: the same in the rings file that belongs to this trace */
-	uint64_t region_start;   /* 32: offset of the first block after the process block */
-	uint64_t region_end;     /* 40: end of the circular region; 0: the file grows, nothing is overwritten */
-	uint64_t reserved;       /* 48 */
-	uint64_t check;          /* 56: XXH3-64 of the bytes before */
+	char magic[8];	       /*  0 */
+	uint32_t version;      /*  8: a reader refuses a version it does not know */
+	uint32_t header_bytes; /* 12: sizeof this */
+	uint8_t nonce[16];     /* 16: the same in the rings file that belongs to this trace */
+	uint64_t region_start; /* 32: offset of the first block after the process block */
+	uint64_t region_end;   /* 40: end of the circular region; 0: the file grows, nothing is overwritten */
+	uint64_t reserved;     /* 48 */
+	uint64_t check;	       /* 56: XXH3-64 of the bytes before */
 };
 _Static_assert(sizeof(struct file_header) == 64, "file_header is 64 bytes");
 
 /* Written to disk: never renumber. A reader skips types it does not know. */
 enum block_type {
-	BLOCK_PROCESS = 1,  /* text, `key=value` lines: who, where, how (FORMAT.md lists the keys); at one page */
+	BLOCK_PROCESS =
+		1, /* text, `key=value` lines: who, where, how (FORMAT.md lists the keys); at one page */
 	BLOCK_EVENTS = 2,   /* pieces */
 	BLOCK_STACKS = 3,   /* stack records (codec.h), a keyframe's */
 	BLOCK_MODULES = 4,  /* struct module_record, each followed by its build-id and path */
 	BLOCK_THREADS = 5,  /* struct thread_record */
 	BLOCK_SNAPSHOT = 6, /* struct snapshot */
-	BLOCK_MARK = 7,     /* struct clock_mark: a watermark alone */
-	BLOCK_END = 8,      /* struct end_record: the trace is complete */
+	BLOCK_MARK = 7,	    /* struct clock_mark: a watermark alone */
+	BLOCK_END = 8,	    /* struct end_record: the trace is complete */
 };
 
-#define BLOCK_MAGIC           0x4b4c4254u /* "TBLK" */
+#define BLOCK_MAGIC	      0x4b4c4254u /* "TBLK" */
 #define BLOCK_ALIGNMENT_BYTES 16u
 #define BLOCK_RAW_BYTES_MAX   (4u << 20) /* a reader refuses larger ones */
 
@@ -65,26 +67,28 @@ enum block_encoding {
  * Invariant: sequence numbers of the blocks in a file are distinct; ordered by them, times are as written.
  */
 struct block_header {
-	uint32_t magic;        /*  0 */
-	uint16_t type;         /*  4: enum block_type */
-	uint16_t encoding;     /*  6: enum block_encoding */
-	uint64_t sequence;     /*  8: 0 for the process block, then 1, 2, 3, ... */
-	uint32_t stored_bytes; /* 16 */
-	uint32_t raw_bytes;    /* 20 */
+	uint32_t magic;		/*  0 */
+	uint16_t type;		/*  4: enum block_type */
+	uint16_t encoding;	/*  6: enum block_encoding */
+	uint64_t sequence;	/*  8: 0 for the process block, then 1, 2, 3, ... */
+	uint32_t stored_bytes;	/* 16 */
+	uint32_t raw_bytes;	/* 20 */
 	uint64_t payload_check; /* 24: XXH3-64 of the stored payload */
-	uint64_t first_time;   /* 32: time units: no event of the block is earlier */
-	uint64_t last_time;    /* 40: time units at which the block was closed */
-	uint64_t reserved;     /* 48 */
-	uint64_t header_check; /* 56: XXH3-64 of the 56 bytes before, seeded with the low 8 bytes of the nonce */
+	uint64_t first_time;	/* 32: time units: no event of the block is earlier */
+	uint64_t last_time;	/* 40: time units at which the block was closed */
+	uint64_t reserved;	/* 48 */
+	uint64_t header_check; /* 56: XXH3-64 of the 56 bytes before, seeded with the low 8 bytes of the nonce
+				*/
 };
 _Static_assert(sizeof(struct block_header) == 64, "block_header is 64 bytes");
 
 /* The trace's clock against the wall clock, and how far the stream is complete. */
 struct clock_mark {
-	uint64_t time;         /*  0: time units */
+	uint64_t time;	       /*  0: time units */
 	uint64_t realtime_ns;  /*  8: CLOCK_REALTIME at that moment */
 	uint64_t monotonic_ns; /* 16: CLOCK_MONOTONIC at that moment */
-	uint64_t watermark;    /* 24: time units: every event before it stands in an earlier block, or was lost */
+	uint64_t
+		watermark; /* 24: time units: every event before it stands in an earlier block, or was lost */
 };
 _Static_assert(sizeof(struct clock_mark) == 32, "clock_mark is 32 bytes");
 
@@ -92,35 +96,36 @@ _Static_assert(sizeof(struct clock_mark) == 32, "clock_mark is 32 bytes");
 
 /* What is looked at once per interval. A reader takes a shorter one as lacking the last fields. */
 struct snapshot {
-	struct clock_mark mark;       /*   0 */
-	uint64_t rss_bytes;           /*  32 */
-	uint64_t anon_huge_bytes;     /*  40: SNAPSHOT_UNKNOWN where it could not be read */
-	uint64_t anon_huge_age_ns;    /*  48: how old that figure is */
-	uint64_t user_cpu_us;         /*  56: CPU time of the whole process, the shim's thread included */
-	uint64_t system_cpu_us;       /*  64 */
-	uint64_t minor_faults;        /*  72 */
-	uint64_t major_faults;        /*  80 */
-	uint64_t voluntary_switches;  /*  88 */
+	struct clock_mark mark;	       /*   0 */
+	uint64_t rss_bytes;	       /*  32 */
+	uint64_t anon_huge_bytes;      /*  40: SNAPSHOT_UNKNOWN where it could not be read */
+	uint64_t anon_huge_age_ns;     /*  48: how old that figure is */
+	uint64_t user_cpu_us;	       /*  56: CPU time of the whole process, the shim's thread included */
+	uint64_t system_cpu_us;	       /*  64 */
+	uint64_t minor_faults;	       /*  72 */
+	uint64_t major_faults;	       /*  80 */
+	uint64_t voluntary_switches;   /*  88 */
 	uint64_t involuntary_switches; /* 96 */
-	uint64_t writer_cpu_us;       /* 104: CPU time of the shim's own thread: what tracing costs beside the hooks */
-	uint64_t stored_bytes;        /* 112: of all blocks so far */
-	uint64_t raw_bytes;           /* 120: of all blocks so far, before compression */
-	uint64_t ring_bytes;          /* 128: ring memory in use now */
-	uint64_t threads_live;        /* 136 */
+	uint64_t writer_cpu_us; /* 104: CPU time of the shim's own thread: what tracing costs beside the hooks
+				 */
+	uint64_t stored_bytes;	/* 112: of all blocks so far */
+	uint64_t raw_bytes;	/* 120: of all blocks so far, before compression */
+	uint64_t ring_bytes;	/* 128: ring memory in use now */
+	uint64_t threads_live;	/* 136 */
 	uint64_t counters[COUNTER_COUNT]; /* 144: sums over all threads since the start */
 };
 _Static_assert(sizeof(struct snapshot) == 144 + 8 * COUNTER_COUNT, "snapshot has no padding");
 
 /* Followed by build_id_bytes, then path_bytes, then zeros up to a multiple of 8. */
 struct module_record {
-	uint64_t start;          /*  0: first mapped address */
-	uint64_t end;            /*  8: one past the last */
-	uint64_t bias;           /* 16: run-time address minus the address in the ELF file */
-	uint64_t loaded_time;    /* 24: time units */
-	uint64_t unloaded_time;  /* 32: time units; 0: still there */
+	uint64_t start;		 /*  0: first mapped address */
+	uint64_t end;		 /*  8: one past the last */
+	uint64_t bias;		 /* 16: run-time address minus the address in the ELF file */
+	uint64_t loaded_time;	 /* 24: time units */
+	uint64_t unloaded_time;	 /* 32: time units; 0: still there */
 	uint16_t build_id_bytes; /* 40: 0: has none */
-	uint16_t path_bytes;     /* 42 */
-	uint32_t reserved;       /* 44 */
+	uint16_t path_bytes;	 /* 42 */
+	uint32_t reserved;	 /* 44 */
 };
 _Static_assert(sizeof(struct module_record) == 48, "module_record is 48 bytes");
 
@@ -129,7 +134,7 @@ struct thread_record {
 	uint32_t kernel_tid; /*  4 */
 	uint64_t start_time; /*  8: time units: first seen */
 	uint64_t exit_time;  /* 16: time units; 0: not seen to end */
-	char name[16];       /* 24: as the kernel has it (comm); NUL-terminated */
+	char name[16];	     /* 24: as the kernel has it (comm); NUL-terminated */
 };
 _Static_assert(sizeof(struct thread_record) == 40, "thread_record is 40 bytes");
 
@@ -142,15 +147,16 @@ enum end_reason {
 
 struct end_record {
 	struct clock_mark mark; /*  0 */
-	uint32_t reason;        /* 32: enum end_reason */
-	int32_t status;         /* 36: exit status where known, else 0 */
+	uint32_t reason;	/* 32: enum end_reason */
+	int32_t status;		/* 36: exit status where known, else 0 */
 };
 _Static_assert(sizeof(struct end_record) == 40, "end_record is 40 bytes");
 
-/* ---- chunks (rings file, and as pieces in events blocks) --------------------------------------------------- */
+/* ---- chunks (rings file, and as pieces in events blocks)
+ * --------------------------------------------------- */
 
-#define CHUNK_MAGIC       0x4b4e4843u /* "CHNK" */
-#define CHUNK_SMALL_BYTES 4096u       /* header included: a thread's first, and what quiet threads keep */
+#define CHUNK_MAGIC	  0x4b4e4843u /* "CHNK" */
+#define CHUNK_SMALL_BYTES 4096u	      /* header included: a thread's first, and what quiet threads keep */
 #define CHUNK_LARGE_BYTES 65536u      /* header included */
 
 enum chunk_state {
@@ -160,31 +166,32 @@ enum chunk_state {
 };
 
 /*
- * At the start of a chunk. The owner fills it in, then sets `state`; from then on only `committed` moves, by the
- * owner alone, with a release store after the bytes of each record.
- * Invariant: committed <= capacity; the first `committed` bytes decode without reading beyond them.
+ * At the start of a chunk. The owner fills it in, then sets `state`; from then on only `committed` moves, by
+ * the owner alone, with a release store after the bytes of each record. Invariant: committed <= capacity; the
+ * first `committed` bytes decode without reading beyond them.
  */
 struct chunk_header {
-	uint32_t magic;             /*  0 */
-	uint32_t thread;            /*  4 */
-	uint32_t kernel_tid;        /*  8 */
-	uint32_t sequence;          /* 12: counts this thread's chunks from 0 */
-	uint64_t base_time;         /* 16: time units: the first record's time is relative to it */
-	uint64_t lost_before;       /* 24: events of this thread lost so far when the chunk was opened */
+	uint32_t magic;		    /*  0 */
+	uint32_t thread;	    /*  4 */
+	uint32_t kernel_tid;	    /*  8 */
+	uint32_t sequence;	    /* 12: counts this thread's chunks from 0 */
+	uint64_t base_time;	    /* 16: time units: the first record's time is relative to it */
+	uint64_t lost_before;	    /* 24: events of this thread lost so far when the chunk was opened */
 	_Atomic uint32_t committed; /* 32: bytes of records */
-	uint32_t capacity;          /* 36: bytes for records */
-	uint32_t cpu;               /* 40: CPU of the first record unless a CPU record comes first */
-	uint32_t skip;              /* 44: in a piece: records in the first `skip` bytes came in an earlier piece
-	                                   of the same chunk and are decoded for their state only */
-	_Atomic uint32_t state;     /* 48: enum chunk_state; in a piece: CHUNK_READY */
-	uint32_t reserved;          /* 52 */
-	uint64_t events_before;     /* 56: events of this thread recorded so far when the chunk was opened */
+	uint32_t capacity;	    /* 36: bytes for records */
+	uint32_t cpu;		    /* 40: CPU of the first record unless a CPU record comes first */
+	uint32_t skip;		/* 44: in a piece: records in the first `skip` bytes came in an earlier piece
+				       of the same chunk and are decoded for their state only */
+	_Atomic uint32_t state; /* 48: enum chunk_state; in a piece: CHUNK_READY */
+	uint32_t reserved;	/* 52 */
+	uint64_t events_before; /* 56: events of this thread recorded so far when the chunk was opened */
 };
 _Static_assert(sizeof(struct chunk_header) == 64, "chunk_header is 64 bytes");
 
-/* ---- rings file --------------------------------------------------------------------------------------------- */
+/* ---- rings file
+ * --------------------------------------------------------------------------------------------- */
 
-#define RINGS_MAGIC        "mtrings\n"
+#define RINGS_MAGIC	   "mtrings\n"
 #define RINGS_EXTENT_BYTES CHUNK_LARGE_BYTES
 #define RINGS_EXTENTS_MAX  32768u /* 2 GiB */
 
@@ -198,18 +205,19 @@ enum extent_kind {
 
 /* Offset 0 of the rings file. Extent i lies at extents_offset + i * RINGS_EXTENT_BYTES. */
 struct rings_header {
-	char magic[8];           /*  0 */
-	uint32_t version;        /*  8: TRACE_FORMAT_VERSION */
+	char magic[8];		 /*  0 */
+	uint32_t version;	 /*  8: TRACE_FORMAT_VERSION */
 	uint32_t extents_offset; /* 12 */
-	uint8_t nonce[16];       /* 16: of the trace file */
-	uint32_t extents_count;  /* 32: bound set by MTRACE_RING_MIB */
-	uint32_t reserved;       /* 36 */
-	uint64_t check;          /* 40: XXH3-64 of the bytes before */
+	uint8_t nonce[16];	 /* 16: of the trace file */
+	uint32_t extents_count;	 /* 32: bound set by MTRACE_RING_MIB */
+	uint32_t reserved;	 /* 36 */
+	uint64_t check;		 /* 40: XXH3-64 of the bytes before */
 	/* Exact counts of what happened in threads that have no slot, and of what the writer lost. */
 	_Atomic uint64_t shared_counters[COUNTER_COUNT]; /* 48 */
-	/* Sums over the threads that are gone, twice; retired_counters[retired_epoch % 2] is the one that counts. */
-	uint64_t retired_counters[2][COUNTER_COUNT];     /* 48 + 8 * COUNTER_COUNT */
-	_Atomic uint64_t retired_epoch;                  /* 48 + 24 * COUNTER_COUNT */
+	/* Sums over the threads that are gone, twice; retired_counters[retired_epoch % 2] is the one that
+	 * counts. */
+	uint64_t retired_counters[2][COUNTER_COUNT];	 /* 48 + 8 * COUNTER_COUNT */
+	_Atomic uint64_t retired_epoch;			 /* 48 + 24 * COUNTER_COUNT */
 	_Atomic uint8_t extent_kinds[RINGS_EXTENTS_MAX]; /* 56 + 24 * COUNTER_COUNT: enum extent_kind */
 };
 
@@ -223,16 +231,17 @@ enum slot_state {
 
 /* A thread's place in the rings file. Written by that thread alone while it lives, except `state`. */
 struct ring_slot {
-	_Atomic uint32_t state;  /*  0: enum slot_state */
-	uint32_t thread;         /*  4 */
-	uint32_t kernel_tid;     /*  8 */
-	uint32_t reserved;       /* 12 */
-	uint64_t start_time;     /* 16 */
-	_Atomic uint64_t exit_time; /* 24 */
-	char name[16];           /* 32 */
+	_Atomic uint32_t state;			  /*  0: enum slot_state */
+	uint32_t thread;			  /*  4 */
+	uint32_t kernel_tid;			  /*  8 */
+	uint32_t reserved;			  /* 12 */
+	uint64_t start_time;			  /* 16 */
+	_Atomic uint64_t exit_time;		  /* 24 */
+	char name[16];				  /* 32 */
 	_Atomic uint64_t counters[COUNTER_COUNT]; /* 48 */
-	/* 0, or the retired_epoch from which on these counters are part of the retired ones. So a single store, that of the
-	 * epoch, takes them out here and in there, and a kill at any moment finds them once. */
+	/* 0, or the retired_epoch from which on these counters are part of the retired ones. So a single
+	 * store, that of the epoch, takes them out here and in there, and a kill at any moment finds them
+	 * once. */
 	_Atomic uint64_t retired_at; /* 48 + 8 * COUNTER_COUNT */
 	uint8_t unused[SLOT_BYTES - 56 - 8 * COUNTER_COUNT];
 };

@@ -1,0 +1,27 @@
+/*
+ * The events block in the making: chunks are copied into it as pieces, and given back once it is in the trace
+ * file. By the writer only.
+ */
+#ifndef MTRACE_GATHER_H
+#define MTRACE_GATHER_H
+
+#include <stdbool.h>
+
+#include "trace/layout.h"
+
+/* Empties the block, reserves its memory the first time. False where that fails. */
+bool gather_start(void);
+
+/* Adds what is new of a chunk since it was added last; the chunk stays its owner's. */
+void gather_chunk(struct chunk_header *chunk);
+
+/* Adds all chunks that were handed over; they are released with the block. Writes full blocks on the way. */
+void gather_ready(void);
+
+/* Writes the block, if there is anything in it; what the disk refuses is counted as lost. */
+void gather_write(void);
+
+/* Blocks written so far. */
+uint64_t gather_blocks(void);
+
+#endif
