@@ -1,12 +1,21 @@
-# Unit tests: tests/unit/test_X.c is one Criterion program over the modules of the analyzer, trace/ and bench/.
+# Unit tests: tests/unit/test_X.c is one Criterion program over the modules of the analyzer, trace/, bench/ and
+# the shim.
 unit_sources  := $(wildcard tests/unit/test_*.c)
 unit_programs := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_sources))
-unit_support  := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/support_*.c))
+unit_support  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/support_shim.c,$(wildcard tests/unit/support_*.c)))
+
+# Modules of the shim that have unit tests, as they are in libmtrace.so, and the tests' stand-ins for what these call.
+UNIT_SHIM_TESTS   := config config_path free_stack ring ring_file ring_slots sampling stacks
+unit_shim_modules := clock config diag ring ring_file ring_slots sampling stacks
+UNIT_SHIM_OBJECTS := $(BUILD)/libshimmodules.a
+$(UNIT_SHIM_OBJECTS): $(unit_shim_modules:%=$(BUILD)/pic/shim/%.o) $(BUILD)/tests/unit/support_shim.o
+	rm -f $@ && ar rcs $@ $^
+$(BUILD)/tests/unit/support_shim.o $(UNIT_SHIM_TESTS:%=$(BUILD)/tests/unit/test_%.o): CPPFLAGS += -Ishim/arch/$(ARCH)
 
 $(BUILD)/libmodules.a: $(filter-out $(BUILD)/analyzer/main.o,$(analyzer_objects)) $(filter-out $(BUILD)/bench/engine_%.o,$(bench_objects))
 	rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(unit_support) $(BUILD)/libmodules.a $(UNIT_SHIM_OBJECTS)
+$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(unit_support) $(UNIT_SHIM_OBJECTS) $(BUILD)/libmodules.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcriterion $(ANALYZER_LIBS)
 
 # Programs that time parts of the analyzer; they make their own input. Timings are no tests.
