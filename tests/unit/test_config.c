@@ -345,7 +345,7 @@ Test(config, proc_environ)
 	char *environment = kernel_environment(&bytes);
 	if (bytes < sizeof wanted)
 		cr_skip_test("started with too small an environment");
-	memset(environment, 'x', bytes); /* the rest is one long text, far longer than ours */
+	memset(environment, 'x', bytes); /* the rest is one text that says nothing */
 	memcpy(environment, wanted, sizeof wanted);
 	environment[bytes - 1] = '\0';
 	cr_assert_str_empty(read_environment(NULL));
