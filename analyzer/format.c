@@ -63,6 +63,6 @@ char *format_percent(char *text, double part, double whole)
 	if (whole > 0)
 		snprintf(text, FORMAT_TEXT_BYTES, "%.1f%%", 100 * part / whole);
 	else
-		strcpy(text, "-");
+		snprintf(text, FORMAT_TEXT_BYTES, "-");
 	return text;
 }

@@ -7,7 +7,7 @@
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
 
-/* Sums of counters, as README and DESIGN.md use the words. */
+/* Sums of counters, as README.md uses the words. */
 uint64_t info_allocs(const uint64_t counters[COUNTER_COUNT]); /* malloc, calloc, new, memalign family */
 uint64_t info_frees(const uint64_t counters[COUNTER_COUNT]);  /* free, delete; not of NULL */
 

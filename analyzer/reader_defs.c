@@ -78,7 +78,7 @@ bool defs_modules(struct trace *trace, const uint8_t *payload, size_t bytes, uin
 {
 	size_t at = 0;
 	while (at < bytes) {
-		struct module_record record;
+		struct module_record record = {0};
 		if (bytes - at >= sizeof record)
 			memcpy(&record, payload + at, sizeof record);
 		size_t tail =

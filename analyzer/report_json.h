@@ -1,5 +1,5 @@
 /*
- * report.json: everything a report holds, for machines (fields: DESIGN.md, section 2). What is not known is
+ * report.json: everything a report holds, for machines (fields: docs/JSON.md). What is not known is
  * null.
  *
  *   traces[]        the object of `info --json` for each trace; `info` is that of the trace with most events

@@ -52,7 +52,7 @@ char *java_double(char text[JAVATEXT_BYTES], double value)
 		return copy_text(text, signbit(value) ? "-0.0" : "0.0");
 	shortest_digits(shortest, fabs(value));
 	exponent_text = strchr(shortest, 'e');
-	exponent = atoi(exponent_text + 1);
+	exponent = (int)strtol(exponent_text + 1, NULL, 10);
 	for (const char *c = shortest; c < exponent_text; c++)
 		if (*c != '.')
 			digits[count++] = *c;

@@ -1,5 +1,5 @@
 /*
- * The MTRACE_ variables (DESIGN.md, section 2). A bad value costs one line on stderr that names the variable,
+ * The MTRACE_ variables (README.md). A bad value costs one line on stderr that names the variable,
  * the value and the default used instead; it never stops anything.
  */
 #ifndef MTRACE_CONFIG_H

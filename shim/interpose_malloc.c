@@ -89,7 +89,8 @@ HOOK void *malloc(size_t size)
 }
 
 /* Ours by a name that nobody can interpose, to compare with what the program binds to. */
-extern __typeof__(malloc) malloc_hook __attribute__((alias("malloc"), visibility("hidden"), copy(malloc)));
+extern __typeof__(malloc) malloc_hook
+	__attribute__((alias("malloc"), visibility("hidden"), leaf, nothrow, malloc));
 
 static __attribute__((noinline)) void *calloc_other(size_t count, size_t size)
 {

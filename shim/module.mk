@@ -1,7 +1,10 @@
 # libmtrace.so. It is linked against stub libraries that hold only the symbols of shim/abi/symbols.txt in versions that glibc
 # 2.28 has: whatever is newer does not link. zstd goes in as an archive, with its symbols hidden by exports.map.
+# A flag that only one of the compilers knows.
+accepted = $(shell $(CC) -Werror $(1) -x c -c -o /dev/null /dev/null 2>/dev/null && echo $(1))
+
 SHIM_CFLAGS := -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fno-stack-protector -U_FORTIFY_SOURCE \
-	-fno-reorder-blocks-and-partition -Ishim/arch/$(ARCH)
+	$(call accepted,-fno-reorder-blocks-and-partition) -Ishim/arch/$(ARCH)
 shim_objects := $(patsubst %.c,$(BUILD)/pic/%.o,$(shim_sources) $(trace_sources))
 shim_stubs   := $(BUILD)/abi/stamp
 ZSTD_ARCHIVE ?= $(shell $(CC) -print-file-name=libzstd.a)

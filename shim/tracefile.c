@@ -86,6 +86,7 @@ static bool write_file_header(const uint8_t nonce[16])
 	memcpy(header.nonce, nonce, sizeof header.nonce);
 	header.check = XXH3_64bits(&header, offsetof(struct file_header, check));
 	memcpy(page, &header, sizeof header);
+	memcpy(page + TRACE_HEADER_COPY_OFFSET, &header, sizeof header);
 	return raw_pwrite(file.fd, page, sizeof page, 0) == (long)sizeof page;
 }
 

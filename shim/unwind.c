@@ -182,6 +182,8 @@ static void *open_library(const char *name)
 
 static bool open_libunwind(void)
 {
+	open_library("liblzma.so.5"); /* which libunwind needs: where the host has none, ours from the shim's
+					 folder */
 	void *handle = open_library("libunwind.so.8");
 	if (!handle)
 		return false;

@@ -226,7 +226,7 @@ static inline bool decode_allocation_rest(struct decoder *decoder, struct trace_
 
 static inline bool decode_hot(struct decoder *decoder, struct trace_event *event, unsigned header)
 {
-	uint64_t delta, stack;
+	uint64_t delta, stack = 0;
 	decoder->position = varint_get(decoder->position, &delta);
 	decoder->state.time += delta;
 	event->kind = (uint8_t)(header & RECORD_TAG_MASK);

@@ -27,6 +27,9 @@
 
 #define TRACE_MAGIC "mtrace\r\n" /* 8 bytes; the line end catches a transfer in text mode */
 
+/* A second copy of the header, for a file whose first bytes are damaged. */
+#define TRACE_HEADER_COPY_OFFSET 2048u
+
 /* Offset 0 of the trace file, in a page of its own. */
 struct file_header {
 	char magic[8];	       /*  0 */

@@ -1,6 +1,6 @@
 /*
- * What differs between processors: the clock, raw system calls, the thread pointer. Same names in every arch/ folder.
- * Raw system calls do not touch errno and do not pass through our own hooks.
+ * What differs between processors: the clock, raw system calls, the thread pointer. Same names in every arch/
+ * folder. Raw system calls do not touch errno and do not pass through our own hooks.
  */
 #ifndef MTRACE_ARCH_H
 #define MTRACE_ARCH_H
@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ARCH_NAME        "aarch64"
+#define ARCH_NAME	 "aarch64"
 #define ARCH_UNWIND_NAME "aarch64" /* in libunwind's symbol names */
 
-/* The cheapest clock that all CPUs share: the generic timer's virtual count. Not ordered against its surroundings. */
+/* The cheapest clock that all CPUs share: the generic timer's virtual count. Not ordered against its
+ * surroundings. */
 static inline uint64_t arch_ticks(void)
 {
 	uint64_t ticks;
@@ -39,8 +40,8 @@ static inline char *arch_thread_pointer(void)
 	return __builtin_thread_pointer();
 }
 
-/* Adds to a counter that only this thread changes. A handler that comes in between and counts the same is not counted:
- * the price of an exclusive pair at every call is not worth that case. */
+/* Adds to a counter that only this thread changes. A handler that comes in between and counts the same is not
+ * counted: the price of an exclusive pair at every call is not worth that case. */
 static inline void arch_add_own(_Atomic uint64_t *counter, uint64_t n)
 {
 	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);

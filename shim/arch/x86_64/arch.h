@@ -1,6 +1,6 @@
 /*
- * What differs between processors: the clock, raw system calls, the thread pointer. Same names in every arch/ folder.
- * Raw system calls do not touch errno and do not pass through our own hooks.
+ * What differs between processors: the clock, raw system calls, the thread pointer. Same names in every arch/
+ * folder. Raw system calls do not touch errno and do not pass through our own hooks.
  */
 #ifndef MTRACE_ARCH_H
 #define MTRACE_ARCH_H
@@ -11,16 +11,18 @@
 #include <cpuid.h>
 #include <x86intrin.h>
 
-#define ARCH_NAME        "x86_64"
+#define ARCH_NAME	 "x86_64"
 #define ARCH_UNWIND_NAME "x86_64" /* in libunwind's symbol names */
 
-/* The cheapest clock that all CPUs share: the time stamp counter. Not ordered against the instructions around it. */
+/* The cheapest clock that all CPUs share: the time stamp counter. Not ordered against the instructions around
+ * it. */
 static inline uint64_t arch_ticks(void)
 {
 	return __rdtsc();
 }
 
-/* Intel SDM 3, 18.17: CPUID.80000007H:EDX[8]. Without it the counter stops or changes its rate: do not use it. */
+/* Intel SDM 3, 18.17: CPUID.80000007H:EDX[8]. Without it the counter stops or changes its rate: do not use
+ * it. */
 static inline bool arch_ticks_usable(void)
 {
 	unsigned a, b, c, d;
@@ -40,7 +42,8 @@ static inline char *arch_thread_pointer(void)
 	return pointer;
 }
 
-/* Adds to a counter that only this thread changes, in one instruction: a signal handler comes before or after it. */
+/* Adds to a counter that only this thread changes, in one instruction: a signal handler comes before or after
+ * it. */
 static inline void arch_add_own(_Atomic uint64_t *counter, uint64_t n)
 {
 	__asm__ volatile("addq %1, %0" : "+m"(*counter) : "er"(n));
