@@ -14,36 +14,36 @@ struct config config;
 
 static char exe_path[CONFIG_PATH_BYTES];
 
+static unsigned suffix_shift(char suffix)
+{
+	switch (suffix) {
+	case 'k':
+	case 'K':
+		return 10;
+	case 'm':
+	case 'M':
+		return 20;
+	case 'g':
+	case 'G':
+		return 30;
+	default:
+		return 0;
+	}
+}
+
 bool config_size(const char *text, uint64_t *value)
 {
 	uint64_t number = 0;
 	const char *at = text;
-	for (; *at >= '0' && *at <= '9'; at++) {
-		if (number > (UINT64_MAX >> 34) / 10)
+	for (; *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(number, UINT64_C(10), &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number))
 			return false;
-		number = number * 10 + (uint64_t)(*at - '0');
-	}
-	if (at == text)
+	unsigned shift = suffix_shift(*at);
+	if (at == text || number > UINT64_MAX >> shift)
 		return false;
-	switch (*at) {
-	case 'k':
-	case 'K':
-		number *= KIB;
-		at++;
-		break;
-	case 'm':
-	case 'M':
-		number *= KIB * KIB;
-		at++;
-		break;
-	case 'g':
-	case 'G':
-		number *= KIB * KIB * KIB;
-		at++;
-		break;
-	}
-	*value = number;
-	return *at == '\0';
+	*value = number << shift;
+	return at[shift != 0] == '\0';
 }
 
 bool config_glob(const char *pattern, const char *text)

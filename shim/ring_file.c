@@ -25,18 +25,29 @@ static uint32_t header_span_bytes(void)
 	       ~(TRACE_PAGE_BYTES * 16 - 1);
 }
 
-/* posix_fallocate's job without libc; signals are blocked, and SIGXFSZ, which a size limit raises, is taken
- * back. */
-static int allocate_on_disk(int fd, uint64_t offset, uint64_t bytes)
+/* A size limit raises SIGXFSZ, which kills: signals are blocked around what grows a file, and it is taken
+ * back, unless it was pending before for another reason. */
+struct quiet {
+	uint64_t blocked_before, pending_before;
+};
+
+#define XFSZ_BIT (UINT64_C(1) << (SIGXFSZ - 1))
+
+static struct quiet quiet_begin(void)
 {
-	uint64_t before, xfsz = UINT64_C(1) << (SIGXFSZ - 1);
+	struct quiet quiet = {0, 0};
+	raw_block_signals(&quiet.blocked_before);
+	raw2(SYS_rt_sigpending, (long)&quiet.pending_before, RAW_KERNEL_SIGSET_BYTES);
+	return quiet;
+}
+
+static void quiet_end(const struct quiet *quiet)
+{
+	uint64_t xfsz = XFSZ_BIT;
 	struct timespec none = {0, 0};
-	raw_block_signals(&before);
-	long result = raw4(SYS_fallocate, fd, 0, (long)offset, (long)bytes);
-	if (result == -EFBIG && !(before & xfsz))
+	if (!(quiet->pending_before & XFSZ_BIT))
 		raw4(SYS_rt_sigtimedwait, (long)&xfsz, 0, (long)&none, RAW_KERNEL_SIGSET_BYTES);
-	raw_restore_signals(&before);
-	return (int)result;
+	raw_restore_signals(&quiet->blocked_before);
 }
 
 /* File systems without fallocate (some overlays, NFS 3): write zeros. */
@@ -53,8 +64,12 @@ static int write_zeros(int fd, uint64_t offset, uint64_t bytes)
 
 static int grow_file(int fd, uint64_t offset, uint64_t bytes)
 {
-	int result = allocate_on_disk(fd, offset, bytes);
-	return result == -EOPNOTSUPP ? write_zeros(fd, offset, bytes) : result;
+	struct quiet quiet = quiet_begin();
+	int result = (int)raw4(SYS_fallocate, fd, 0, (long)offset, (long)bytes);
+	if (result == -EOPNOTSUPP)
+		result = write_zeros(fd, offset, bytes);
+	quiet_end(&quiet);
+	return result;
 }
 
 static bool reserve_private_memory(uint32_t extents)
@@ -126,6 +141,8 @@ int rings_create(const char *path, const uint8_t nonce[16], uint64_t bytes)
 		__cds_wfcq_init(&rings.queue_head, &rings.queue_tail);
 		rings_provide(fd);
 	} else {
+		if (map)
+			raw_munmap(map, rings.mapped_bytes);
 		raw3(SYS_unlinkat, AT_FDCWD, (long)path, 0);
 	}
 	raw_close(fd);
@@ -197,10 +214,13 @@ static bool within_share(uint32_t share)
 
 static void provide(struct free_stack *stack, uint32_t *wanted, uint32_t share, int fd, bool (*one_more)(int))
 {
-	if (free_count(stack) < *wanted / 8)
-		*wanted *= within_share(share) ? 2 : 1;
+	bool scarce = free_count(stack) < *wanted / 8, provided = false;
 	while (free_count(stack) < *wanted && within_share(share) && one_more(fd))
-		;
+		provided = true;
+	/* Twice as many from the next time on, where that can be had; the first time nothing has been used
+	 * up. */
+	if (scarce && provided && rings.provided_once)
+		*wanted *= 2;
 }
 
 /* The last extents are kept for small chunks and slots, so that new threads find a place. */
@@ -209,6 +229,7 @@ void rings_provide(int fd)
 	provide(&rings.slots, &rings.slots_wanted, 8, fd, provide_slots);
 	provide(&rings.small, &rings.small_wanted, 7, fd, provide_small);
 	provide(&rings.large, &rings.large_wanted, 6, fd, provide_large);
+	rings.provided_once = true;
 }
 
 bool rings_low(void)

@@ -31,6 +31,7 @@ struct rings {
 	uint32_t extents_used;
 	struct free_stack large, small, slots;
 	uint32_t large_wanted, small_wanted, slots_wanted;
+	bool provided_once;
 	_Atomic uint32_t
 		slot_extents[THREADS_MAX / SLOTS_PER_EXTENT]; /* extent of slots k * SLOTS_PER_EXTENT ... */
 	_Atomic uint32_t slots_end;

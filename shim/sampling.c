@@ -97,29 +97,29 @@ static uint64_t bucket_of(uint64_t address, unsigned attempt)
 	return ((sample_hash(address) >> 20) + attempt) & (BUCKETS - 1);
 }
 
-/* Returns 1: put there, 0: the bucket is full, -1: it was there already (its free was not seen). */
-static int put_in_bucket(_Atomic uint64_t *entries, uint64_t address)
+static bool put_in_bucket(_Atomic uint64_t *entries, uint64_t address)
 {
 	for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
 		uint64_t found = 0;
 		if (atomic_compare_exchange_strong_explicit(&entries[i], &found, address,
 							    memory_order_relaxed, memory_order_relaxed))
-			return 1;
-		if (found == address)
-			return -1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 bool sample_set_insert(uint64_t address)
 {
+	/* It can only be there already if its free was not seen (made past our hooks): then it is a new block
+	 * now. */
+	if (sample_set_maybe(address))
+		sample_set_remove(address);
 	for (unsigned attempt = 0; attempt < BUCKETS_TRIED; attempt++) {
 		uint64_t bucket = bucket_of(address, attempt);
-		int put = put_in_bucket(&set.entries[bucket * BUCKET_ENTRIES], address);
-		if (put > 0)
+		if (put_in_bucket(&set.entries[bucket * BUCKET_ENTRIES], address)) {
 			count(address, 1);
-		if (put)
 			return true;
+		}
 		atomic_store_explicit(&set.spilled[bucket], 1, memory_order_relaxed);
 	}
 	return false;

@@ -1,0 +1,60 @@
+/* What the commands share, as the command line reaches it. */
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/command.h"
+#include "tests/unit/support_trace.h"
+
+static char trace_path[256], rings_path[512], link_path[256];
+
+static void start(void)
+{
+	cr_redirect_stdout();
+	cr_redirect_stderr();
+	snprintf(trace_path, sizeof trace_path, "%s", support_path("t.mtr"));
+	snprintf(rings_path, sizeof rings_path, "%s.rings", trace_path);
+	snprintf(link_path, sizeof link_path, "%s", support_path("link"));
+	struct support_trace *trace = support_open(trace_path, &(struct support_options){.full = true});
+	support_malloc(trace, 1, 10, 0x1000, 100, 0);
+	support_end(trace, 1000);
+	support_write_file(rings_path, "rings", 5);
+	cr_assert_eq(symlink(trace_path, link_path), 0);
+}
+
+TestSuite(command, .init = start);
+
+static void assert_spared(int (*command)(int argc, char **argv), const char *name, const char *output)
+{
+	size_t before_bytes, after_bytes;
+	uint8_t *before = support_read_file(output, &before_bytes);
+	char *argv[] = {(char *)name, trace_path, "-o", (char *)output, "--format=csv", NULL};
+	cr_assert_eq(command(strcmp(name, "export") == 0 ? 5 : 4, argv), ERROR_USAGE, "%s -o %s", name, output);
+	uint8_t *after = support_read_file(output, &after_bytes);
+	cr_assert_eq(before_bytes, after_bytes, "%s -o %s", name, output);
+	cr_assert_arr_eq(before, after, before_bytes);
+	free(before);
+	free(after);
+}
+
+Test(command, an_output_that_is_the_input_or_its_rings_is_refused)
+{
+	const char *const outputs[] = {trace_path, rings_path, link_path};
+	for (unsigned i = 0; i < 3; i++) {
+		assert_spared(cmd_info, "info", outputs[i]);
+		assert_spared(cmd_sites, "sites", outputs[i]);
+		assert_spared(cmd_export, "export", outputs[i]);
+	}
+}
+
+Test(command, an_output_that_exists_and_is_no_input_is_overwritten)
+{
+	size_t bytes;
+	const char *output = support_path("old");
+	support_write_file(output, "old", 3);
+	char *argv[] = {"info", trace_path, "-o", (char *)output, NULL};
+	cr_assert_eq(cmd_info(4, argv), 0);
+	free(support_read_file(output, &bytes));
+	cr_assert_gt(bytes, 100);
+}
