@@ -76,6 +76,8 @@ static bool write_folded(const struct export_options *options, struct trace *tra
 static int run(const struct export_options *options, const char *path)
 {
 	struct error error = {0};
+	if (!output_spares(options->output_path, &path, 1, &error))
+		return error_print(&error);
 	struct trace *trace = trace_open(path, &error);
 	if (!trace)
 		return error_print(&error);

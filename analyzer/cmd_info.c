@@ -29,6 +29,8 @@ static bool print(const struct info_options *options, const struct replay *repla
 static int run(const struct info_options *options, const char *path)
 {
 	struct error error = {0};
+	if (!output_spares(options->output_path, &path, 1, &error))
+		return error_print(&error);
 	struct replay replay = {0};
 	struct trace *trace = trace_open(path, &error);
 	if (!trace)

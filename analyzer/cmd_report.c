@@ -58,6 +58,19 @@ static bool take_ycsb_options(const struct report_options *options, struct ycsb_
 	return true;
 }
 
+/* False with errno set. mkdir() may refuse what exists with another error than EEXIST (a read-only file
+ * system), so what is there counts; why it is not is what mkdir() said. */
+static bool make_one_directory(const char *path)
+{
+	struct stat there;
+	if (mkdir(path, 0777) == 0)
+		return true;
+	int reason = errno;
+	bool exists = stat(path, &there) == 0;
+	errno = exists ? ENOTDIR : reason;
+	return exists && S_ISDIR(there.st_mode);
+}
+
 /* Makes the folder and those above it. */
 static bool make_directory(const char *path, struct error *error)
 {
@@ -71,8 +84,7 @@ static bool make_directory(const char *path, struct error *error)
 		if (path[i] != '/' && path[i] != 0)
 			continue;
 		part[i] = 0;
-		struct stat there;
-		if (mkdir(part, 0777) && errno != EEXIST && stat(part, &there))
+		if (!make_one_directory(part))
 			return error_set(error, ERROR_INTERNAL, path, ERROR_NO_OFFSET,
 					 "cannot make this folder: %s", strerror(errno));
 		part[i] = path[i];
@@ -81,12 +93,6 @@ static bool make_directory(const char *path, struct error *error)
 }
 
 /* ---- input ------------------------------------------------------------------------------------------- */
-
-static bool same_file(const char *a, const char *b)
-{
-	struct stat one, other;
-	return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
 
 static bool read_client(const struct report_options *options, struct report *report, struct error *error)
 {
@@ -174,7 +180,10 @@ static int finish(const struct report *report)
 static int run(const struct report_options *options, const char *const *traces, size_t trace_count)
 {
 	struct error error = {0};
-	struct report report = {.directory = options->directory};
+	struct report report = {
+		.directory = options->directory,
+		.inputs = {{traces, trace_count}, {options->ycsb.items, options->ycsb.count}},
+	};
 	int status;
 	if (take_ycsb_options(options, &report.ycsb_options, &error) &&
 	    make_directory(options->directory, &error) &&

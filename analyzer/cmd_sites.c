@@ -42,6 +42,8 @@ static bool print(const struct sites_options *options, const struct replay *repl
 static int run(const struct sites_options *options, const char *path)
 {
 	struct error error = {0};
+	if (!output_spares(options->output_path, &path, 1, &error))
+		return error_print(&error);
 	struct replay replay = {.trace = trace_open(path, &error)};
 	if (!replay.trace)
 		return error_print(&error);

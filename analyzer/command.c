@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -186,6 +187,32 @@ int command_parse(const struct command_usage *usage, int argc, char **argv, int 
 static bool is_stdout(const char *path)
 {
 	return !path || strcmp(path, "-") == 0;
+}
+
+bool same_file(const char *a, const char *b)
+{
+	struct stat one, other;
+	return !stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+static bool same_as_rings(const char *path, const char *trace)
+{
+	char *rings;
+	if (asprintf(&rings, "%s" TRACE_RINGS_SUFFIX, trace) < 0)
+		return false;
+	bool same = same_file(path, rings);
+	free(rings);
+	return same;
+}
+
+bool output_spares(const char *path, const char *const *inputs, size_t count, struct error *error)
+{
+	for (size_t i = 0; !is_stdout(path) && i < count; i++)
+		if (same_file(path, inputs[i]) || same_as_rings(path, inputs[i]))
+			return error_set(error, ERROR_USAGE, path, ERROR_NO_OFFSET,
+					 "this is an input, which writing would destroy: name another file "
+					 "for the output");
+	return true;
 }
 
 FILE *output_open(const char *path, struct error *error)

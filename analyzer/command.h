@@ -73,6 +73,15 @@ int command_parse(const struct command_usage *usage, int argc, char **argv, int 
 
 /* ---- output -------------------------------------------------------------------------------------------- */
 
+/* True where both exist and are one file, by whatever names. */
+bool same_file(const char *a, const char *b);
+
+/*
+ * False, with ERROR_USAGE set, where writing `path` would destroy one of `inputs` or the rings file beside
+ * it. To be asked before output_open(); a path of NULL, "-" or of no file yet destroys nothing.
+ */
+bool output_spares(const char *path, const char *const *inputs, size_t count, struct error *error);
+
 /* Opens `path` for writing, stdout where it is NULL or "-". NULL on failure. */
 FILE *output_open(const char *path, struct error *error);
 

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "analyzer/command.h"
+
 const char report_method[] = "Each YCSB run is a segment of its own; runs of several clients at the same "
 			     "time are one. Throughput comes from "
 			     "the differences between status lines. Both sides meet on the coarser of the "
@@ -18,9 +20,13 @@ bool report_path(const struct report *report, const char *name, char path[REPORT
 		 struct error *error)
 {
 	int length = snprintf(path, REPORT_PATH_BYTES, "%s/%s", report->directory, name);
-	if (length > 0 && length < REPORT_PATH_BYTES)
-		return true;
-	return error_set(error, ERROR_USAGE, report->directory, ERROR_NO_OFFSET, "this path is too long");
+	if (length <= 0 || length >= REPORT_PATH_BYTES)
+		return error_set(error, ERROR_USAGE, report->directory, ERROR_NO_OFFSET,
+				 "this path is too long");
+	for (size_t i = 0; i < sizeof report->inputs / sizeof *report->inputs; i++)
+		if (!output_spares(path, report->inputs[i].paths, report->inputs[i].count, error))
+			return false;
+	return true;
 }
 
 static bool row_before(const struct correlate_result *a, const struct correlate_result *b)

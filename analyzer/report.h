@@ -23,8 +23,15 @@ struct figure_file {
 
 #define REPORT_FIGURES_MAX 256
 
+/* Paths from the command line. */
+struct input_list {
+	const char *const *paths;
+	size_t count;
+};
+
 struct report {
 	const char *directory;
+	struct input_list inputs[2]; /* traces, and the client's files: no output may overwrite one */
 	struct model model;
 	struct ycsb_file *files;
 	size_t file_count;
@@ -39,7 +46,7 @@ struct report {
 
 #define REPORT_PATH_BYTES 4096
 
-/* directory/name, for output_open(). False with `error` set where it is too long. */
+/* directory/name, for output_open(). False with `error` set where it is too long, or is an input. */
 bool report_path(const struct report *report, const char *name, char path[REPORT_PATH_BYTES],
 		 struct error *error);
 

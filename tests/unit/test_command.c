@@ -1,11 +1,14 @@
 /* What the commands share, as the command line reaches it. */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyzer/command.h"
-#include "tests/unit/support_trace.h"
+#include "tests/unit/support_report.h"
 
 static char trace_path[256], rings_path[512], link_path[256];
 
@@ -30,7 +33,8 @@ static void assert_spared(int (*command)(int argc, char **argv), const char *nam
 	size_t before_bytes, after_bytes;
 	uint8_t *before = support_read_file(output, &before_bytes);
 	char *argv[] = {(char *)name, trace_path, "-o", (char *)output, "--format=csv", NULL};
-	cr_assert_eq(command(strcmp(name, "export") == 0 ? 5 : 4, argv), ERROR_USAGE, "%s -o %s", name, output);
+	cr_assert_eq(command(strcmp(name, "export") == 0 ? 5 : 4, argv), ERROR_USAGE, "%s -o %s", name,
+		     output);
 	uint8_t *after = support_read_file(output, &after_bytes);
 	cr_assert_eq(before_bytes, after_bytes, "%s -o %s", name, output);
 	cr_assert_arr_eq(before, after, before_bytes);
@@ -57,4 +61,43 @@ Test(command, an_output_that_exists_and_is_no_input_is_overwritten)
 	cr_assert_eq(cmd_info(4, argv), 0);
 	free(support_read_file(output, &bytes));
 	cr_assert_gt(bytes, 100);
+}
+
+/* ---- report -------------------------------------------------------------------------------------------- */
+
+static int report_into(const char *folder, const char *client)
+{
+	char *argv[] = {"report", trace_path, "-o", (char *)folder, "--ycsb", (char *)client, NULL};
+	return cmd_report(client ? 6 : 4, argv);
+}
+
+Test(command, a_report_over_the_client_output_is_refused)
+{
+	char client[512];
+	size_t before_bytes, after_bytes;
+	const char *folder = support_path("out");
+	cr_assert_eq(mkdir(folder, 0777), 0);
+	snprintf(client, sizeof client, "%s/summary.txt", folder);
+	FILE *file = fopen(client, "w");
+	run_client(file, 0, 10, 1, 0, false);
+	fclose(file);
+	uint8_t *before = support_read_file(client, &before_bytes);
+	cr_assert_eq(report_into(folder, client), ERROR_USAGE);
+	uint8_t *after = support_read_file(client, &after_bytes);
+	cr_assert_eq(before_bytes, after_bytes);
+	cr_assert_arr_eq(before, after, before_bytes);
+	free(before);
+	free(after);
+}
+
+/* Nobody may make folders in /sys, not even root; that none is there yet is not the reason. */
+Test(command, the_reason_why_a_folder_cannot_be_made_is_that_of_mkdir)
+{
+	char text[1024] = "";
+	FILE *said = cr_get_redirected_stderr();
+	cr_assert_eq(report_into("/sys/mtrace-report", NULL), ERROR_INTERNAL);
+	fflush(stderr);
+	cr_assert_not_null(fgets(text, sizeof text, said));
+	cr_assert_not_null(strstr(text, "cannot make this folder"), "%s", text);
+	cr_assert_null(strstr(text, strerror(ENOENT)), "%s", text);
 }
