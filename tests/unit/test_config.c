@@ -352,3 +352,12 @@ Test(config, proc_environ)
 	cr_assert_eq(config.ring_mib, 7);
 	cr_assert_eq(config.mode, MODE_FULL);
 }
+
+Test(config, plain_bytes_above_a_gigabyte)
+{
+	uint64_t value;
+	cr_assert(config_size("2000000000", &value));
+	cr_assert_eq(value, UINT64_C(2000000000));
+	cr_assert_not(config_size("18446744073709551616", &value));
+	cr_assert_not(config_size("17179869184G", &value));
+}

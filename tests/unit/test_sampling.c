@@ -257,3 +257,20 @@ Test(sampling, threads_share_counters)
 	}
 	cr_assert_eq(filter_words_in_use(), 0);
 }
+
+/* A block whose free went past the hooks is sampled again; an entry before its own has become free meanwhile. */
+Test(sampling, inserted_again_is_there_once)
+{
+	uint64_t blocks[2], at = UINT64_C(0x7f0000000000), found = 0;
+	uint64_t bucket = sample_hash(at) >> 20 & 0x1ffff;
+	cr_assert(sampling_start(1));
+	for (; found < 2; at += 16)
+		if ((sample_hash(at) >> 20 & 0x1ffff) == bucket)
+			blocks[found++] = at;
+	sample_set_insert(blocks[0]);
+	sample_set_insert(blocks[1]);
+	sample_set_remove(blocks[0]);
+	sample_set_insert(blocks[1]);
+	cr_assert(sample_set_remove(blocks[1]));
+	cr_assert_not(sample_set_remove(blocks[1]), "it was there twice");
+}
