@@ -74,8 +74,18 @@ static const struct {
 	{YCSB_FLAG_ERRORS, "has more than 0.1% failed operations"},
 	{YCSB_FLAG_ERRORS_INVALID, "has more than 1% failed operations: its throughput is that of failures"},
 	{YCSB_FLAG_NO_OPERATIONS, "counts no operation"},
+	{YCSB_FLAG_UNPAIRED,
+	 "stands beside status lines or a summary of another run (other operations, total or "
+	 "run time), and was not paired with them"},
+	{YCSB_FLAG_START_IGNORED, "has a clock of its own, which was used: --ycsb-start is ignored"},
 	{YCSB_FLAG_INTERVALS_MERGED, "has more status lines than are kept; neighbours were merged"},
 };
+
+/* What has status lines only because its summary was not found was not killed for that. */
+static bool is_said_better(const struct ycsb_run *run, enum ycsb_flag flag)
+{
+	return flag == YCSB_FLAG_NO_SUMMARY && (run->flags & YCSB_FLAG_UNPAIRED);
+}
 
 static bool find_flags(struct report *report)
 {
@@ -84,7 +94,8 @@ static bool find_flags(struct report *report)
 		for (size_t r = 0; r < file->run_count; r++) {
 			const struct ycsb_run *run = &file->runs[r];
 			for (size_t i = 0; i < sizeof flag_texts / sizeof *flag_texts; i++) {
-				if (!(run->flags & flag_texts[i].flag))
+				if (!(run->flags & flag_texts[i].flag) ||
+				    is_said_better(run, flag_texts[i].flag))
 					continue;
 				if (!findings_add(&report->findings, "ycsb-flags",
 						  "%s: the run at line %" PRIu64 " %s.", file->path,

@@ -245,6 +245,10 @@ static bool parse(struct ycsb_parser *parser, const char *path, struct error *er
 	if (file->run_count == 0)
 		return refuse(file, &first, path, error);
 	qsort(file->runs, file->run_count, sizeof *file->runs, compare_runs);
+	ycsb_pair(parser);
+	if (parser->out_of_memory)
+		return error_set(error, ERROR_INTERNAL, path, ERROR_NO_OFFSET, "out of memory");
+	qsort(file->runs, file->run_count, sizeof *file->runs, compare_runs);
 	return true;
 }
 
@@ -341,6 +345,10 @@ const char *ycsb_flag_name(enum ycsb_flag flag)
 		return "intervals-merged";
 	case YCSB_FLAG_CUT_OFF:
 		return "cut-off";
+	case YCSB_FLAG_UNPAIRED:
+		return "unpaired";
+	case YCSB_FLAG_START_IGNORED:
+		return "start-ignored";
 	}
 	return "unknown";
 }

@@ -64,6 +64,9 @@ enum ycsb_flag {
 	YCSB_FLAG_P95_IS_P90 = 1u << 9, /* Java 0.2 to 0.3: what is printed as 95th is the 90th percentile */
 	YCSB_FLAG_INTERVALS_MERGED = 1u << 10, /* see YCSB_INTERVALS_MAX */
 	YCSB_FLAG_CUT_OFF = 1u << 11,	       /* the last line has no end: its last number may be cut */
+	YCSB_FLAG_UNPAIRED =
+		1u << 12, /* stands beside status lines or a summary of another run; kept apart */
+	YCSB_FLAG_START_IGNORED = 1u << 13, /* a start was given, and the file has a clock of its own */
 };
 
 struct ycsb_return {
@@ -134,11 +137,18 @@ struct ycsb_run {
 				     leaves */
 	double last_printed_s;	  /* whole seconds printed there; NaN without a series */
 
+	unsigned series_kinds; /* of the status lines, for ycsb_pair.c */
+
 	int64_t zone_offset_s; /* subtracted from local time; 0 without a clock */
 	char clock_text[160];  /* e.g. "client clock, 7200 s east of UTC (this machine's zone)" */
 
+	bool zone_assumed;    /* nobody gave it: see ycsb_assume_zone() */
+	int64_t zone_first_s; /* what was subtracted at the first status line */
+
 	uint64_t first_line; /* where the run starts in the file */
 	uint64_t offset_bytes;
+	uint64_t summary_line; /* where its summary starts; 0 without one of Java's */
+	uint64_t summary_offset_bytes;
 };
 
 /* The first line that looked like YCSB's and could not be read, or (for a foreign file) the first line at
@@ -184,6 +194,12 @@ void ycsb_file_free(struct ycsb_file *file);
  * False where it is neither.
  */
 bool ycsb_parse_time(const char *text, int64_t *unix_ns);
+
+/*
+ * Takes offset_s as the zone of the client's clock in every run for which none was given, in place of this
+ * machine's: the traced machine's, where the client is presumed to have run there.
+ */
+void ycsb_assume_zone(struct ycsb_file *file, int64_t offset_s);
 
 /* By name; NULL where absent. */
 const struct ycsb_operation *ycsb_find_operation(const struct ycsb_run *run, const char *name);

@@ -181,50 +181,9 @@ void ycsb_run_need(struct ycsb_parser *parser, struct ycsb_stream *stream, enum 
 		stream->run.format = format;
 }
 
-/* The summary of one file and the status lines of another, one after the other: `cat run.out run.err`. */
-static bool belongs_together(const struct ycsb_run *summary, const struct ycsb_run *series)
-{
-	double operations = summary->throughput_ops_s * summary->runtime_ms / 1000;
-	return summary->complete && summary->interval_count == 0 && !series->complete &&
-	       series->interval_count > 0 && strcmp(summary->client, series->client) == 0 &&
-	       fabs(operations - (double)series->last_operations) < 0.5;
-}
-
-static void known_or(uint64_t *value, uint64_t other)
-{
-	if (*value == YCSB_UNKNOWN)
-		*value = other;
-}
-
-static void join(struct ycsb_run *summary, struct ycsb_run *series)
-{
-	summary->intervals = series->intervals;
-	summary->interval_count = series->interval_count;
-	summary->usual_interval_s = series->usual_interval_s;
-	summary->last_operations = series->last_operations;
-	summary->last_printed_s = series->last_printed_s;
-	summary->zone_offset_s = series->zone_offset_s;
-	memcpy(summary->clock_text, series->clock_text, sizeof summary->clock_text);
-	if (!summary->version[0])
-		memcpy(summary->version, series->version, sizeof summary->version);
-	if (summary->phase == YCSB_PHASE_UNKNOWN)
-		summary->phase = series->phase;
-	known_or(&summary->threads_asked, series->threads_asked);
-	known_or(&summary->record_count, series->record_count);
-	known_or(&summary->operation_count, series->operation_count);
-	summary->flags |= series->flags & ~(unsigned)YCSB_FLAG_NO_SUMMARY;
-	series->intervals = NULL;
-	ycsb_run_free(series);
-}
-
 static void hand_over(struct ycsb_parser *parser, struct ycsb_stream *stream)
 {
 	struct ycsb_file *file = parser->file;
-	struct ycsb_run *previous = file->run_count ? &file->runs[file->run_count - 1] : NULL;
-	if (previous && belongs_together(previous, &stream->run)) {
-		join(previous, &stream->run);
-		return;
-	}
 	file->runs_dropped += file->run_count >= YCSB_RUNS_MAX;
 	struct ycsb_run *grown = file->run_count < YCSB_RUNS_MAX
 					 ? ycsb_grow(parser, file->runs, file->run_count, sizeof *grown)

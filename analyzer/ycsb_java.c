@@ -21,6 +21,10 @@ static void need_run(struct ycsb_parser *parser, struct ycsb_stream *stream, boo
 	if (had_it || go)
 		ycsb_run_begin(parser, stream, format);
 	ycsb_run_need(parser, stream, format);
+	if (stream->run.summary_line == 0) {
+		stream->run.summary_line = parser->line.number;
+		stream->run.summary_offset_bytes = parser->line.offset_bytes;
+	}
 	if (format == YCSB_JAVA_JSON)
 		stream->run.format = format;
 }

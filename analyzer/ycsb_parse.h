@@ -1,8 +1,8 @@
 /*
  * Inside the parser of YCSB's output: what its files share. The interface for others is ycsb.h.
  *
- *     ycsb_lines  ->  ycsb.c  ->  ycsb_java, ycsb_go, ycsb_json, ycsb_rows  ->  ycsb_build, ycsb_series
- *     lines           which kind     what the line says                          what becomes of it
+ *     ycsb_lines  ->  ycsb.c  ->  ycsb_java, ycsb_go, ycsb_json, ycsb_rows  ->  ycsb_build, ycsb_series,
+ * ycsb_pair lines           which kind     what the line says                          what becomes of it
  *
  * A stream is the output of one client; a file holds one, or several behind "name | " prefixes. Each stream
  * builds one run at a time: ycsb_run_begin() opens the next and closes the one before it.
@@ -192,6 +192,15 @@ void ycsb_series_close(struct ycsb_stream *stream);
 
 /* Median length; NaN without intervals. */
 double ycsb_series_usual_s(const struct ycsb_interval *intervals, size_t count);
+
+/* ---- ycsb_pair.c ------------------------------------------------------------------------------------- */
+
+/* A bit for each of YCSB's own operations; 0 for every other name. */
+unsigned ycsb_kind(struct text name);
+
+/* Gives the file's summaries the status lines that are theirs; call it when all runs are closed and in order.
+ */
+void ycsb_pair(struct ycsb_parser *parser);
 
 /* ---- ycsb_time.c ------------------------------------------------------------------------------------- */
 

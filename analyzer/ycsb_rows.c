@@ -200,6 +200,8 @@ static void add_series(struct ycsb_parser *parser, struct ycsb_stream *stream, c
 {
 	struct ycsb_run *run = &stream->run;
 	snprintf(run->clock_text, sizeof run->clock_text, "time of each row, UTC");
+	if (parser->options && parser->options->have_start)
+		run->flags |= YCSB_FLAG_START_IGNORED;
 	for (int64_t s = rows->first_s + 1; s < rows->last_s; s++) {
 		const struct second *second = &rows->seconds[s % SECONDS_MAX];
 		int64_t operations = rows->has_total ? second->total : second->parts;

@@ -16,13 +16,38 @@ static int64_t floor_s(int64_t ns)
 	return ns / NS_PER_S - (ns % NS_PER_S < 0);
 }
 
+static void say_zone(struct ycsb_run *run, const char *source)
+{
+	snprintf(run->clock_text, sizeof run->clock_text, "client clock, %lld s %s of UTC (%s)",
+		 llabs((long long)run->zone_offset_s), run->zone_offset_s < 0 ? "west" : "east", source);
+}
+
 static void choose_zone(struct ycsb_parser *parser, struct ycsb_run *run, int64_t civil_ns)
 {
 	bool given = parser->options && parser->options->have_offset;
 	run->zone_offset_s = given ? parser->options->offset_s : ycsb_local_zone_s(floor_s(civil_ns));
-	snprintf(run->clock_text, sizeof run->clock_text, "client clock, %lld s %s of UTC (%s)",
-		 llabs((long long)run->zone_offset_s), run->zone_offset_s < 0 ? "west" : "east",
-		 given ? "as given" : "this machine's zone; --ycsb-offset sets another");
+	run->zone_first_s = run->zone_offset_s;
+	run->zone_assumed = !given;
+	say_zone(run, given ? "as given" : "this machine's zone; --ycsb-offset sets another");
+	if (parser->options && parser->options->have_start)
+		run->flags |= YCSB_FLAG_START_IGNORED;
+}
+
+void ycsb_assume_zone(struct ycsb_file *file, int64_t offset_s)
+{
+	for (size_t r = 0; r < file->run_count; r++) {
+		struct ycsb_run *run = &file->runs[r];
+		if (!run->zone_assumed)
+			continue;
+		int64_t east_s = offset_s - run->zone_first_s;
+		run->zone_first_s += east_s;
+		run->zone_offset_s += east_s;
+		for (size_t i = 0; i < run->interval_count; i++) {
+			run->intervals[i].start_ns -= east_s * NS_PER_S;
+			run->intervals[i].end_ns -= east_s * NS_PER_S;
+		}
+		say_zone(run, "the traced machine's zone; --ycsb-offset sets another");
+	}
 }
 
 /* Without a clock the given start serves the first run only: where the next one began is not known. */

@@ -149,6 +149,11 @@ static bool counts(struct text name)
 	return true;
 }
 
+static void note_kind(struct ycsb_stream *stream, struct text name)
+{
+	stream->run.series_kinds |= ycsb_kind(name);
+}
+
 /* To the next ", " or "]"; a decimal comma has a digit behind it. */
 static void skip_value(struct text *text)
 {
@@ -196,6 +201,7 @@ static void raw_summary(struct ycsb_stream *stream, struct text text)
 		if (!text_take_u64(&text, &count) || !text_skip(&text, ", average latency(us): ") ||
 		    !text_take_number(&text, &mean_us))
 			return;
+		note_kind(stream, name);
 		if (counts(name))
 			ycsb_series_latency(stream, (double)count, mean_us, NAN);
 	}
@@ -212,6 +218,7 @@ void ycsb_java_summary(struct ycsb_stream *stream, struct text text)
 	double mean_us;
 	while (text_skip_past(&text, "[", NULL)) {
 		struct text name = take_name(&text);
+		note_kind(stream, name);
 		if (text_skip(&text, ": Count="))
 			take_hdr(stream, name, &text);
 		else if (text_skip(&text, " AverageLatency(us)=") && text_take_number(&text, &mean_us) &&

@@ -102,10 +102,10 @@ static inline void run_client(FILE *file, uint64_t first, uint64_t seconds, uint
 			(unsigned long long)k, (unsigned long long)operations);
 		if (k > 0)
 			fprintf(file,
-				"1 current ops/sec; est completion in 1 second [READ: Count=%u, Max=900, "
+				"1 current ops/sec; est completion in 1 second [%s: Count=%u, Max=900, "
 				"Min=90, "
 				"Avg=200, 90=300, 99=800, 99.9=900, 99.99=900] ",
-				10 * load_of(first + k - 1));
+				load ? "INSERT" : "READ", 10 * load_of(first + k - 1));
 		fputc('\n', file);
 	}
 	fprintf(file,

@@ -141,7 +141,7 @@ Test(ycsb, raw_type)
 			 "[READ], Total Operations, 112\n"
 			 "[READ], Below is a summary of latency in microseconds:, -1\n"
 			 "[READ], Average, 2.5\n[READ], Min, 1\n[READ], Max, 78\n[READ], p1, 1\n[READ], p99, "
-			 "3\n[READ], p99.9, 78\n");
+			 "3\n[READ], p99.9, 78\n[UPDATE], Total Operations, 88\n");
 	cr_assert_eq(run->interval_count, 1);
 	near(run->intervals[0].mean_us, 2.5, "weighted mean");
 	const struct ycsb_operation *read = ycsb_find_operation(run, "READ");
@@ -262,6 +262,102 @@ Test(ycsb, a_foreign_series_does_not_join_a_summary)
 	cr_assert_eq(file.run_count, 2);
 }
 
+#define LOAD_LINES                                                                                           \
+	ZERO "2026-05-31 12:00:02:000 2 sec: 1000 operations; 500 current ops/sec; [INSERT: Count=1000, "    \
+	     "Avg=9, 99=20] \n"
+#define RUN_LINES                                                                                            \
+	"2026-05-31 12:01:00:000 0 sec: 0 operations; \n"                                                    \
+	"2026-05-31 12:01:02:000 2 sec: 1000 operations; 500 current ops/sec; [READ: Count=500, Avg=9, "     \
+	"99=20] [UPDATE: Count=500, Avg=9, 99=20] \n"
+#define LOAD_BLOCK                                                                                           \
+	"[OVERALL], RunTime(ms), 2010\n[OVERALL], Throughput(ops/sec), 497.5124\n"                           \
+	"[INSERT], Operations, 1000\n"
+#define RUN_BLOCK                                                                                            \
+	"[OVERALL], RunTime(ms), 2000\n[OVERALL], Throughput(ops/sec), 500\n"                                \
+	"[READ], Operations, 500\n[UPDATE], Operations, 500\n"
+
+/* Load and run, each with its own numbers and status lines. */
+static void expect_load_and_run(void)
+{
+	cr_assert_eq(file.run_count, 2, "%zu runs", file.run_count);
+	for (size_t r = 0; r < 2; r++) {
+		cr_assert(file.runs[r].complete);
+		cr_assert_eq(file.runs[r].interval_count, 1);
+		cr_assert_eq(file.runs[r].flags, 0);
+	}
+	cr_assert_not_null(ycsb_find_operation(&file.runs[0], "INSERT"));
+	cr_assert_null(ycsb_find_operation(&file.runs[1], "INSERT"));
+	cr_assert_not_null(ycsb_find_operation(&file.runs[1], "READ"));
+	cr_assert_eq(file.runs[0].intervals[0].start_ns, STAMP_S * 1000000000);
+	cr_assert_eq(file.runs[1].intervals[0].start_ns, (STAMP_S + 60) * 1000000000);
+}
+
+Test(ycsb, load_and_run_keep_their_own_summaries_however_put_together)
+{
+	read_text(LOAD_LINES LOAD_BLOCK RUN_LINES RUN_BLOCK); /* 2>&1 */
+	expect_load_and_run();
+	read_text(LOAD_LINES RUN_LINES LOAD_BLOCK RUN_BLOCK); /* cat two.err two.out */
+	expect_load_and_run();
+	read_text(LOAD_BLOCK RUN_BLOCK LOAD_LINES RUN_LINES); /* cat two.out two.err */
+	expect_load_and_run();
+}
+
+Test(ycsb, levels_of_a_sweep_are_paired_in_order)
+{
+	read_text(ZERO "2026-05-31 12:00:02:000 2 sec: 90 operations; \n"
+		       "2026-05-31 12:01:00:000 0 sec: 0 operations; \n"
+		       "2026-05-31 12:01:04:000 4 sec: 90 operations; \n"
+		       "2026-05-31 12:02:00:000 0 sec: 0 operations; \n"
+		       "2026-05-31 12:02:09:000 9 sec: 90 operations; \n" BLOCK("2000", "45.0", "90")
+			       BLOCK("4000", "22.5", "90") BLOCK("9000", "10.0", "90"));
+	cr_assert_eq(file.run_count, 3);
+	for (size_t r = 0; r < 3; r++)
+		near(file.runs[r].last_printed_s, file.runs[r].runtime_ms / 1000, "its own run time");
+}
+
+Test(ycsb, a_summary_of_another_run_is_left_alone_and_marked)
+{
+	read_text(RUN_LINES LOAD_BLOCK);
+	cr_assert_eq(file.run_count, 2);
+	cr_assert_not(file.runs[0].complete);
+	cr_assert_eq(file.runs[0].operation_kinds, 0);
+	cr_assert_eq(file.runs[0].interval_count, 1);
+	cr_assert(file.runs[0].flags & YCSB_FLAG_UNPAIRED);
+	cr_assert(file.runs[1].complete);
+	cr_assert_eq(file.runs[1].interval_count, 0);
+	cr_assert(file.runs[1].flags & YCSB_FLAG_UNPAIRED);
+	cr_assert_eq(file.runs[1].first_line, 3);
+}
+
+Test(ycsb, a_killed_run_before_a_whole_one_takes_nothing_from_it)
+{
+	read_text(LOAD_LINES RUN_LINES RUN_BLOCK);
+	cr_assert_eq(file.run_count, 2);
+	cr_assert_eq(file.runs[0].flags, YCSB_FLAG_NO_SUMMARY);
+	cr_assert(file.runs[1].complete);
+	cr_assert_eq(file.runs[1].interval_count, 1);
+}
+
+Test(ycsb, a_given_start_is_said_to_be_ignored_beside_a_clock)
+{
+	struct ycsb_options start = {.have_offset = true, .have_start = true, .start_ns = 5};
+	cr_assert(read_bytes(LOAD_LINES, strlen(LOAD_LINES), &start));
+	cr_assert(file.runs[0].flags & YCSB_FLAG_START_IGNORED);
+	cr_assert_eq(file.runs[0].intervals[0].start_ns, STAMP_S * 1000000000);
+}
+
+Test(ycsb, the_traced_machines_zone_is_assumed_where_none_is_given)
+{
+	cr_assert(read_bytes(LOAD_LINES, strlen(LOAD_LINES), NULL));
+	ycsb_assume_zone(&file, -3600);
+	cr_assert_eq(file.runs[0].zone_offset_s, -3600);
+	cr_assert_eq(file.runs[0].intervals[0].start_ns, (STAMP_S + 3600) * 1000000000);
+	cr_assert_not_null(strstr(file.runs[0].clock_text, "3600 s west of UTC (the traced machine's zone"));
+	read_text(LOAD_LINES);
+	ycsb_assume_zone(&file, -3600);
+	cr_assert_eq(file.runs[0].zone_offset_s, 0, "a given one stays");
+}
+
 Test(ycsb, clients_behind_prefixes_are_kept_apart)
 {
 	const char *text = "\x1b[36mycsb-1     |\x1b[0m 2026-05-31 12:00:00:000 0 sec: 0 operations; \n"
@@ -377,6 +473,6 @@ Test(ycsb, names_for_machines)
 	cr_assert_str_eq(ycsb_format_name(YCSB_GO_CSV), "go-csv");
 	cr_assert_str_eq(ycsb_phase_name(YCSB_PHASE_LOAD), "load");
 	cr_assert_null(ycsb_phase_name(YCSB_PHASE_UNKNOWN));
-	for (unsigned bit = YCSB_FLAG_NO_SUMMARY; bit <= YCSB_FLAG_CUT_OFF; bit <<= 1)
+	for (unsigned bit = YCSB_FLAG_NO_SUMMARY; bit <= YCSB_FLAG_START_IGNORED; bit <<= 1)
 		cr_assert_str_neq(ycsb_flag_name((enum ycsb_flag)bit), "unknown");
 }
