@@ -143,7 +143,7 @@ static void put_live(json_t *object, const struct trace *trace, const struct liv
 			json_put_null(object, names[i]);
 		return;
 	}
-	json_put_estimate(object, names[0], &live->live_bytes_peak, exact);
+	json_put_peak(object, names[0], &live->live_bytes_peak, exact);
 	json_put_real(object, names[1], trace_seconds(trace, live->live_bytes_peak_time));
 	json_put_estimate(object, names[2], &live->live_bytes, exact);
 	json_put_estimate(object, names[3], &live->live_blocks, exact);

@@ -96,14 +96,14 @@ static void print_calls(FILE *file, const struct trace_info *info)
 static void print_live(FILE *file, const struct trace *trace, const struct livemap_totals *live)
 {
 	char text[512], a[FORMAT_TEXT_BYTES], b[FORMAT_TEXT_BYTES], c[FORMAT_TEXT_BYTES];
-	const struct estimate *peak = &live->live_bytes_peak;
+	const struct peak *peak = &live->live_bytes_peak;
 	bool exact = trace_info(trace)->mode == TRACE_MODE_FULL;
 	int used =
 		snprintf(text, sizeof text, "%s%s at %s", exact ? "" : "about ", format_bytes(a, peak->value),
 			 format_seconds(b, trace_seconds(trace, live->live_bytes_peak_time)));
 	if (!exact && used > 0)
 		snprintf(text + used, sizeof text - (size_t)used, " (95%%: %s to %s)",
-			 format_bytes(a, estimate_low(peak)), format_bytes(b, estimate_high(peak)));
+			 format_bytes(a, peak_low(peak)), format_bytes(b, peak_high(peak)));
 	row(file, "live, peak", text);
 	snprintf(text, sizeof text, "%s%s in %s blocks", exact ? "" : "about ",
 		 format_bytes(a, live->live_bytes.value), format_count(c, (uint64_t)live->live_blocks.value));

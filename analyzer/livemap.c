@@ -22,27 +22,6 @@ struct livemap {
 
 /* ---- estimates ----------------------------------------------------------------------------------------- */
 
-double sample_probability(uint64_t size_bytes, uint64_t sample_bytes)
-{
-	if (!sample_bytes)
-		return 1;
-	double bytes = size_bytes ? (double)size_bytes : 1;
-	return -expm1(-bytes / (double)sample_bytes);
-}
-
-#define NORMAL_95 1.959963984540054 /* two-sided 95% quantile of the normal distribution */
-
-double estimate_low(const struct estimate *estimate)
-{
-	double low = estimate->value - NORMAL_95 * sqrt(fmax(estimate->variance, 0));
-	return fmax(low, estimate->floor);
-}
-
-double estimate_high(const struct estimate *estimate)
-{
-	return estimate->value + NORMAL_95 * sqrt(fmax(estimate->variance, 0));
-}
-
 /* What one block adds to an estimate of counts and to one of bytes. */
 struct weight {
 	struct estimate count;
@@ -53,10 +32,10 @@ static inline struct weight weigh(const struct livemap *map, uint64_t size_bytes
 {
 	double bytes = (double)size_bytes;
 	if (!map->sample_bytes)
-		return (struct weight){{1, 0, 1}, {bytes, 0, bytes}};
+		return (struct weight){{1, 0, 1, 0}, {bytes, 0, bytes, 0}};
 	double p = sample_probability(size_bytes, map->sample_bytes);
 	double spread = (1 - p) / (p * p);
-	return (struct weight){{1 / p, spread, 1}, {bytes / p, bytes * bytes * spread, bytes}};
+	return (struct weight){{1 / p, spread, 1, 0}, {bytes / p, bytes * bytes * spread, bytes, 0}};
 }
 
 static inline void add(struct estimate *sum, const struct estimate *part)
@@ -78,11 +57,34 @@ static inline void subtract_live(struct estimate *blocks, struct estimate *bytes
 {
 	subtract(blocks, &weight->count);
 	subtract(bytes, &weight->bytes);
-	if (blocks->floor == 0)
-		*blocks = *bytes = (struct estimate){0};
+	if (blocks->floor == 0) {
+		*blocks = (struct estimate){.weight = blocks->weight};
+		*bytes = (struct estimate){.weight = bytes->weight};
+	}
 }
 
 /* ---- sites --------------------------------------------------------------------------------------------- */
+
+static struct live_site site_new(const struct livemap *map, uint32_t stack_id)
+{
+	const struct estimate none = {.weight = (double)map->sample_bytes};
+	return (struct live_site){
+		.stack_id = stack_id,
+		.alloc_bytes = none,
+		.realloc_bytes = none,
+		.live_bytes = none,
+		.live_bytes_peak.at = none,
+	};
+}
+
+/* How many blocks an unseen sample of a site may stand for: as many as the smallest one seen there did. */
+static void site_weigh(struct live_site *site, double blocks)
+{
+	struct estimate *const counts[] = {&site->allocs, &site->reallocs, &site->frees, &site->remote_frees,
+					   &site->live_blocks};
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		counts[i]->weight = fmax(counts[i]->weight, blocks);
+}
 
 static uint32_t site_of(struct livemap *map, uint32_t stack_id)
 {
@@ -92,7 +94,7 @@ static uint32_t site_of(struct livemap *map, uint32_t stack_id)
 	if (!array_reserve(&map->sites, &map->sites_capacity, map->sites_count + 1, sizeof *map->sites) ||
 	    !idmap_add(&map->sites_by_stack, stack_id, (uint32_t)map->sites_count))
 		return IDMAP_NONE;
-	map->sites[map->sites_count] = (struct live_site){.stack_id = stack_id};
+	map->sites[map->sites_count] = site_new(map, stack_id);
 	return (uint32_t)map->sites_count++;
 }
 
@@ -102,14 +104,11 @@ static inline void account_birth(struct livemap *map, struct live_site *site, ui
 	struct livemap_totals *totals = &map->totals;
 	add(&site->live_blocks, &weight->count);
 	add(&site->live_bytes, &weight->bytes);
-	if (site->live_bytes.value > site->live_bytes_peak.value)
-		site->live_bytes_peak = site->live_bytes;
+	peak_raise(&site->live_bytes_peak, &site->live_bytes, weight->bytes.variance);
 	add(&totals->live_blocks, &weight->count);
 	add(&totals->live_bytes, &weight->bytes);
-	if (totals->live_bytes.value > totals->live_bytes_peak.value) {
-		totals->live_bytes_peak = totals->live_bytes;
+	if (peak_raise(&totals->live_bytes_peak, &totals->live_bytes, weight->bytes.variance))
 		totals->live_bytes_peak_time = time;
-	}
 }
 
 static inline void account_remote(struct livemap *map, struct live_site *site, const struct weight *weight)
@@ -175,6 +174,8 @@ static bool birth(struct livemap *map, uint64_t time, uint64_t address, uint64_t
 		return false;
 	struct live_site *site = &map->sites[index];
 	struct weight weight = weigh(map, size_bytes);
+	if (map->sample_bytes)
+		site_weigh(site, weight.count.value);
 	add(realloc ? &site->reallocs : &site->allocs, &weight.count);
 	add(realloc ? &site->realloc_bytes : &site->alloc_bytes, &weight.bytes);
 	if (died_before(map, address, thread)) {
@@ -251,6 +252,8 @@ struct livemap *livemap_create(uint64_t sample_bytes, uint64_t reorder_units)
 		return NULL;
 	map->sample_bytes = sample_bytes;
 	map->reorder_units = reorder_units;
+	const struct estimate none = {.weight = (double)sample_bytes};
+	map->totals.live_blocks = map->totals.live_bytes = map->totals.live_bytes_peak.at = none;
 	if (!block_table_create(&map->blocks)) {
 		livemap_free(map);
 		return NULL;
@@ -304,6 +307,9 @@ bool livemap_finish(struct livemap *map)
 		if (!deferred_apply_first(map))
 			return false;
 	pending_settle(&map->pending, UINT64_MAX);
+	for (size_t i = 0; i < map->sites_count; i++)
+		peak_finish(&map->sites[i].live_bytes_peak, &map->sites[i].live_bytes);
+	peak_finish(&map->totals.live_bytes_peak, &map->totals.live_bytes);
 	return true;
 }
 

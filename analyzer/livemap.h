@@ -16,11 +16,8 @@
  * allocation follows within LIVEMAP_REORDER_NS, from another thread
  *
  * Sample mode: an allocation of s bytes is sampled with probability p(s) = 1 - exp(-max(s, 1) / T), T =
- * sample_bytes (Poisson process over the allocated bytes). Horvitz-Thompson: a sample stands for 1/p blocks
- * and s/p bytes; the variance of a sum of s/p is estimated by the sum of s^2 (1 - p) / p^2 over the samples
- * (Horvitz and Thompson, JASA 47, 1952, for independent draws), the 95% interval is +-1.96 standard
- * deviations, its lower end never below the sampled bytes themselves. In full mode p = 1, and everything is
- * exact.
+ * sample_bytes (Poisson process over the allocated bytes). How sums, their intervals and peaks are estimated
+ * from that is told in estimate.h. In full mode p = 1, and everything is exact.
  *
  * Invariants: live_bytes = sum over live blocks; sum over sites of live_bytes = live_bytes.
  */
@@ -31,22 +28,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyzer/estimate.h"
 #include "trace/event.h"
 
 struct livemap;
 
 #define LIVEMAP_REORDER_NS                                                                                   \
 	20000u /* far above any skew between synchronized CPU clocks, far below a block's usual reuse */
-
-/* An estimated sum. In full mode variance is 0 and value an integer. */
-struct estimate {
-	double value;
-	double variance;
-	double floor; /* what was seen: the value cannot be lower */
-};
-
-double estimate_low(const struct estimate *estimate); /* of the 95% interval */
-double estimate_high(const struct estimate *estimate);
 
 struct live_site {
 	uint32_t stack_id;
@@ -58,7 +46,7 @@ struct live_site {
 	struct estimate remote_frees; /* of those: by another thread than the allocating one */
 	struct estimate live_blocks;
 	struct estimate live_bytes;
-	struct estimate live_bytes_peak; /* the largest value that live_bytes had */
+	struct peak live_bytes_peak;
 };
 
 struct live_block {
@@ -72,7 +60,7 @@ struct live_block {
 struct livemap_totals {
 	struct estimate live_blocks;
 	struct estimate live_bytes;
-	struct estimate live_bytes_peak;
+	struct peak live_bytes_peak;
 	uint64_t live_bytes_peak_time; /* time units */
 	uint64_t
 		unknown_frees; /* frees (and reallocs) of blocks allocated before the stream began, or lost */
@@ -107,8 +95,5 @@ const struct live_site *livemap_sites(const struct livemap *map, size_t *count);
 /* Calls `visit` for each live block, in no order. */
 void livemap_each(const struct livemap *map, void (*visit)(void *context, const struct live_block *block),
 		  void *context);
-
-/* p(s) above; 1 where sample_bytes is 0. */
-double sample_probability(uint64_t size_bytes, uint64_t sample_bytes);
 
 #endif

@@ -78,16 +78,27 @@ static bool site_names(const struct replay *replay, struct symbols *symbols, con
 
 /* ---- JSON ---------------------------------------------------------------------------------------------- */
 
-void json_put_estimate(json_t *object, const char *name, const struct estimate *estimate, bool exact)
+static void put_interval(json_t *object, const char *name, double low, double high)
 {
 	char bound[64];
-	json_put_count(object, name, (uint64_t)llround(fmax(estimate->value, 0)));
-	if (exact)
-		return;
 	snprintf(bound, sizeof bound, "%s_low", name);
-	json_put_count(object, bound, (uint64_t)llround(fmax(estimate_low(estimate), 0)));
+	json_put_count(object, bound, (uint64_t)llround(fmax(low, 0)));
 	snprintf(bound, sizeof bound, "%s_high", name);
-	json_put_count(object, bound, (uint64_t)llround(fmax(estimate_high(estimate), 0)));
+	json_put_count(object, bound, (uint64_t)llround(fmax(high, 0)));
+}
+
+void json_put_estimate(json_t *object, const char *name, const struct estimate *estimate, bool exact)
+{
+	json_put_count(object, name, (uint64_t)llround(fmax(estimate->value, 0)));
+	if (!exact)
+		put_interval(object, name, estimate_low(estimate), estimate_high(estimate));
+}
+
+void json_put_peak(json_t *object, const char *name, const struct peak *peak, bool exact)
+{
+	json_put_count(object, name, (uint64_t)llround(fmax(peak->value, 0)));
+	if (!exact)
+		put_interval(object, name, peak_low(peak), peak_high(peak));
 }
 
 static json_t *site_json(const struct replay *replay, struct symbols *symbols, const struct live_site *site,
@@ -110,7 +121,7 @@ static json_t *site_json(const struct replay *replay, struct symbols *symbols, c
 	json_put_estimate(object, "remote_frees", &site->remote_frees, exact);
 	json_put_estimate(object, "live_blocks", &site->live_blocks, exact);
 	json_put_estimate(object, "live_bytes", &site->live_bytes, exact);
-	json_put_estimate(object, "live_bytes_peak", &site->live_bytes_peak, exact);
+	json_put_peak(object, "live_bytes_peak", &site->live_bytes_peak, exact);
 	json_put_null(object, "huge_bytes");
 	return object;
 }
@@ -151,26 +162,31 @@ static void print_frame(FILE *file, const struct symbol_frame *frame)
 	fputs(frame->inlined ? " (inlined)\n" : "\n", file);
 }
 
-static void print_figure(FILE *file, const char *name, const struct estimate *estimate, bool exact)
+static void print_figure(FILE *file, const char *name, double value, double low, double high, bool exact)
 {
-	char value[FORMAT_TEXT_BYTES], low[FORMAT_TEXT_BYTES], high[FORMAT_TEXT_BYTES];
-	fprintf(file, "  %s %s", name, format_bytes(value, fmax(estimate->value, 0)));
+	char text[FORMAT_TEXT_BYTES], from[FORMAT_TEXT_BYTES], to[FORMAT_TEXT_BYTES];
+	fprintf(file, "  %s %s", name, format_bytes(text, fmax(value, 0)));
 	if (!exact)
-		fprintf(file, " (%s to %s)", format_bytes(low, estimate_low(estimate)),
-			format_bytes(high, estimate_high(estimate)));
+		fprintf(file, " (%s to %s)", format_bytes(from, low), format_bytes(to, high));
+}
+
+static void print_estimate(FILE *file, const char *name, const struct estimate *estimate, bool exact)
+{
+	print_figure(file, name, estimate->value, estimate_low(estimate), estimate_high(estimate), exact);
 }
 
 static void print_site(FILE *file, size_t rank, const struct live_site *site, bool exact)
 {
 	char calls[FORMAT_TEXT_BYTES], frees[FORMAT_TEXT_BYTES], remote[FORMAT_TEXT_BYTES];
+	const struct peak *peak = &site->live_bytes_peak;
 	struct estimate bytes = site->alloc_bytes;
 	bytes.value += site->realloc_bytes.value;
 	bytes.variance += site->realloc_bytes.variance;
 	bytes.floor += site->realloc_bytes.floor;
 	fprintf(file, "#%zu", rank);
-	print_figure(file, "live", &site->live_bytes, exact);
-	print_figure(file, "peak", &site->live_bytes_peak, exact);
-	print_figure(file, "allocated", &bytes, exact);
+	print_estimate(file, "live", &site->live_bytes, exact);
+	print_figure(file, "peak", peak->value, peak_low(peak), peak_high(peak), exact);
+	print_estimate(file, "allocated", &bytes, exact);
 	fprintf(file, " in %s calls; %s frees, %s of them remote\n",
 		format_count(calls, (uint64_t)llround(site->allocs.value + site->reallocs.value)),
 		format_count(frees, (uint64_t)llround(site->frees.value)),

@@ -28,5 +28,6 @@ bool sites_print(FILE *file, const struct replay *replay, struct symbols *symbol
 
 /* Sets `name` to the rounded value and, unless `exact`, NAME_low and NAME_high to the 95% interval. */
 void json_put_estimate(json_t *object, const char *name, const struct estimate *estimate, bool exact);
+void json_put_peak(json_t *object, const char *name, const struct peak *peak, bool exact);
 
 #endif

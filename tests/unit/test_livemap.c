@@ -396,10 +396,10 @@ Test(livemap, low_end_is_never_below_what_was_seen)
 	struct livemap *map = livemap_create(1 << 19, REORDER);
 	apply(map, alloc_at(10, 1, 0x1000, 100));
 	const struct estimate *live = &livemap_totals(map)->live_bytes;
-	cr_assert_eq(estimate_low(live), 100);
+	cr_assert_geq(estimate_low(live), 100);
 	cr_assert_gt(estimate_high(live), live->value);
 	apply(map, free_at(5000, 1, 0x1000));
 	cr_assert_eq(live->value, 0);
-	cr_assert_eq(estimate_high(live), 0);
+	cr_assert_float_eq(estimate_high(live), 3.689 * (1 << 19), 1000); /* none seen is not none there */
 	livemap_free(map);
 }

@@ -1,0 +1,112 @@
+#include "analyzer/estimate.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_randist.h>
+#include <math.h>
+
+#define TAIL	       0.025 /* on each side of a 95% interval */
+#define NORMAL_FROM    1000.0
+#define BISECTIONS     60
+#define DEVIATIONS_MAX 38.0 /* beyond it the normal distribution's tail is 0 in a double */
+
+double sample_probability(uint64_t size_bytes, uint64_t sample_bytes)
+{
+	if (!sample_bytes)
+		return 1;
+	double bytes = size_bytes ? (double)size_bytes : 1;
+	return -expm1(-bytes / (double)sample_bytes);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------- */
+
+static double gamma_quantile(double mean, double variance, double probability)
+{
+	return variance / (2 * mean) * gsl_cdf_chisq_Pinv(probability, 2 * mean * mean / variance);
+}
+
+static double low_at(const struct estimate *estimate, double tail)
+{
+	double value = estimate->value, variance = estimate->variance, low = 0;
+	if (!(value > 0) || !(variance > 0))
+		return estimate->floor;
+	if (value * value / variance < NORMAL_FROM)
+		low = gamma_quantile(value, variance, tail);
+	else
+		low = value - gsl_cdf_ugaussian_Qinv(tail) * sqrt(variance);
+	return fmax(low, estimate->floor);
+}
+
+double estimate_low(const struct estimate *estimate)
+{
+	return low_at(estimate, TAIL);
+}
+
+double estimate_high(const struct estimate *estimate)
+{
+	double mean = fmax(estimate->value - estimate->floor, 0), variance = fmax(estimate->variance, 0);
+	double weight = estimate->weight;
+	if (!(weight > 0))
+		return estimate->value;
+	if (mean * mean >= NORMAL_FROM * variance && variance > 0 && mean >= NORMAL_FROM * weight)
+		return estimate->value + gsl_cdf_ugaussian_Qinv(TAIL) * sqrt(variance);
+	if (mean > 0 && variance > 0 && variance / mean < weight)
+		weight = variance / mean;
+	mean += weight;
+	return estimate->floor + gamma_quantile(mean, variance + weight * weight, 1 - TAIL);
+}
+
+/* ---- peaks --------------------------------------------------------------------------------------------- */
+
+void peak_follow(struct peak *peak, const struct estimate *live, double added)
+{
+	double near = PEAK_NEAR * sqrt(fmax(peak->at.variance, 0));
+	if (peak->at.value > peak->reference + near) {
+		peak->reference = peak->at.value;
+		peak->replaced = 0;
+	} else if (live->value >= peak->at.value - near) {
+		peak->replaced += added;
+	}
+}
+
+static double exceeds(double deviations, double times)
+{
+	return gsl_cdf_ugaussian_Q(deviations) + times * deviations * gsl_ran_ugaussian_pdf(deviations);
+}
+
+/* The deviations that the largest error exceeds with this probability; it falls only from one deviation on.
+ */
+static double deviations_at(double probability, double times)
+{
+	double low = exceeds(1, times) >= probability ? 1 : 0, high = low > 0 ? DEVIATIONS_MAX : 1;
+	for (unsigned i = 0; i < BISECTIONS; i++) {
+		double middle = (low + high) / 2;
+		if (exceeds(middle, times) >= probability)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static double times_replaced(const struct peak *peak)
+{
+	return peak->at.variance > 0 ? peak->replaced / peak->at.variance : 0;
+}
+
+void peak_finish(struct peak *peak, const struct estimate *live)
+{
+	if (!(peak->at.weight > 0) || !(peak->at.variance > 0))
+		return;
+	double value = peak->at.value - deviations_at(0.5, times_replaced(peak)) * sqrt(peak->at.variance);
+	peak->value = fmin(fmax(fmax(value, peak_low(peak)), live->value), peak->at.value);
+}
+
+double peak_low(const struct peak *peak)
+{
+	return low_at(&peak->at, gsl_cdf_ugaussian_Q(deviations_at(TAIL, times_replaced(peak))));
+}
+
+double peak_high(const struct peak *peak)
+{
+	return estimate_high(&peak->at);
+}
