@@ -94,6 +94,21 @@ static bool make_directory(const char *path, struct error *error)
 
 /* ---- input ------------------------------------------------------------------------------------------- */
 
+/* An input that cannot be read makes the status 3, and the report is made from the others. False where
+ * `wrong` is another kind of error. */
+static bool leave_out(struct report *report, const struct error *wrong, struct error *error)
+{
+	if (wrong->code != ERROR_INPUT) {
+		*error = *wrong;
+		return false;
+	}
+	error_print(wrong);
+	report->inputs_left_out = true;
+	return findings_add(&report->findings, "input-unread", "%s is left out: %s.", wrong->file,
+			    wrong->text) ||
+	       out_of_memory(error);
+}
+
 static bool read_client(const struct report_options *options, struct report *report, struct error *error)
 {
 	const struct string_list *list = &options->ycsb;
@@ -106,19 +121,51 @@ static bool read_client(const struct report_options *options, struct report *rep
 				return error_set(
 					error, ERROR_USAGE, list->items[i], ERROR_NO_OFFSET,
 					"this file is given twice; its throughput would count twice");
-		if (!ycsb_read(list->items[i], &report->ycsb_options, &report->files[i], error))
+		struct error wrong = {0};
+		if (ycsb_read(list->items[i], &report->ycsb_options, &report->files[report->file_count],
+			      &wrong))
+			report->file_count++;
+		else if (!leave_out(report, &wrong, error))
 			return false;
-		report->file_count++;
 	}
 	return true;
+}
+
+static bool read_traces(const struct report_options *options, const char *const *traces, size_t trace_count,
+			struct report *report, struct error *error)
+{
+	if (!model_read(traces, trace_count, &options->symbols, &report->model, error))
+		return false;
+	for (size_t i = 0; i < report->model.unread_count; i++)
+		if (!leave_out(report, &report->model.unread[i], error))
+			return false;
+	return true;
+}
+
+/* A client is presumed to have run on the traced machine; where machines differ, nothing is presumed. */
+static void take_traced_zone(struct report *report)
+{
+	const char *zone = NULL;
+	for (size_t i = 0; i < report->model.stage_count; i++) {
+		const char *other = trace_key(report->model.stages[i].trace, "utc_offset_s");
+		if (zone && other && strcmp(zone, other) != 0)
+			return;
+		zone = zone ? zone : other;
+	}
+	char *end;
+	long long offset_s = zone ? strtoll(zone, &end, 10) : 0;
+	if (!zone || end == zone || *end || llabs(offset_s) > OFFSET_MAX_S)
+		return;
+	for (size_t i = 0; i < report->file_count; i++)
+		ycsb_assume_zone(&report->files[i], offset_s);
 }
 
 static bool read_all(const struct report_options *options, const char *const *traces, size_t trace_count,
 		     struct report *report, struct error *error)
 {
-	if (!read_client(options, report, error) ||
-	    !model_read(traces, trace_count, &options->symbols, &report->model, error))
+	if (!read_client(options, report, error) || !read_traces(options, traces, trace_count, report, error))
 		return false;
+	take_traced_zone(report);
 	if (!align(report->files, report->file_count, &report->model, &report->alignment) ||
 	    !align_correlate(&report->model, &report->alignment, &report->aligned) ||
 	    !findings_collect(report))
@@ -166,10 +213,11 @@ static void report_free(struct report *report)
 	model_free(&report->model);
 }
 
-/* Damage of any trace makes the status 3; everything that could be read was written all the same. */
+/* Damage of any trace, or an input left out, makes the status 3; everything that could be read was written
+ * all the same. */
 static int finish(const struct report *report)
 {
-	int status = ERROR_NONE;
+	int status = report->inputs_left_out ? ERROR_INPUT : ERROR_NONE;
 	for (size_t i = 0; i < report->model.stage_count; i++) {
 		int one = command_finish(report->model.stages[i].trace);
 		status = one > status ? one : status;
@@ -204,7 +252,8 @@ int cmd_report(int argc, char **argv)
 		{"ycsb", 0, OPTION_LIST, &options.ycsb, "FILE",
 		 "output of YCSB or go-ycsb; may be given several times"},
 		{"ycsb-offset", 0, OPTION_SECONDS, &options.ycsb_offset_s, "S",
-		 "seconds east of UTC of the client's clock (default: this machine's zone)"},
+		 "seconds east of UTC of the client's clock (default: the traced machine's zone; this "
+		 "machine's where that is not known)"},
 		{"ycsb-start", 0, OPTION_STRING, &options.ycsb_start, "TIME",
 		 "start of a run without a clock: seconds since 1970, or 2026-05-31T12:00:00Z"},
 		COMMAND_SYMBOL_OPTIONS(options.symbols),

@@ -93,14 +93,17 @@ struct model {
 	size_t stage_count;
 	struct timeline *timelines;
 	size_t timeline_count;
+	struct error *unread; /* traces that could not be opened, while others could */
+	size_t unread_count;
 	int64_t start_ns; /* where tracing first started: zero of every time axis */
 	int64_t end_ns;
 };
 
 /*
  * Reads the traces at `paths`. True: `out` is filled in and owned by the caller (model_free). False: `error`
- * says why (a file that is no trace, or given twice; memory), and `out` is empty. Damage inside of a trace is
- * no error; it stays with stage.trace. Progress goes to a terminal.
+ * says why (none of them is a trace, or one is given twice; memory), and `out` is empty. A trace that cannot
+ * be opened beside others that can is no error, and is listed in out->unread; nor is damage inside of a
+ * trace, which stays with stage.trace. Progress goes to a terminal.
  */
 bool model_read(const char *const *paths, size_t count, const struct symbol_options *options,
 		struct model *out, struct error *error);

@@ -40,6 +40,12 @@ static bool given_twice(const char *const *paths, size_t at)
 	return false;
 }
 
+static bool error_pass(struct error *error, const struct error *from)
+{
+	*error = *from;
+	return false;
+}
+
 static bool stage_open(struct stage *stage, const char *path, struct error *error)
 {
 	stage->trace = trace_open(path, error);
@@ -58,17 +64,24 @@ static bool stage_open(struct stage *stage, const char *path, struct error *erro
 static bool stages_open(struct model *model, const char *const *paths, size_t count, struct error *error)
 {
 	model->stages = calloc(count, sizeof *model->stages);
-	if (!model->stages)
+	model->unread = calloc(count, sizeof *model->unread);
+	if (!model->stages || !model->unread)
 		return out_of_memory(error);
 	for (size_t i = 0; i < count; i++) {
 		if (given_twice(paths, i))
 			return error_set(error, ERROR_USAGE, paths[i], ERROR_NO_OFFSET,
 					 "this trace is given twice; name each file once");
-		if (!stage_open(&model->stages[i], paths[i], error))
-			return false;
-		model->stage_count++;
+		struct error *wrong = &model->unread[model->unread_count];
+		if (stage_open(&model->stages[model->stage_count], paths[i], wrong))
+			model->stage_count++;
+		else if (wrong->code == ERROR_INPUT)
+			model->unread_count++;
+		else
+			return error_pass(error, wrong);
 	}
-	qsort(model->stages, count, sizeof *model->stages, stage_by_start);
+	if (!model->stage_count)
+		return error_pass(error, &model->unread[0]);
+	qsort(model->stages, model->stage_count, sizeof *model->stages, stage_by_start);
 	return true;
 }
 
@@ -370,6 +383,7 @@ void model_free(struct model *model)
 		free(timeline->rows);
 	}
 	free(model->stages);
+	free(model->unread);
 	free(model->timelines);
 	*model = (struct model){0};
 }

@@ -32,6 +32,7 @@ struct input_list {
 struct report {
 	const char *directory;
 	struct input_list inputs[2]; /* traces, and the client's files: no output may overwrite one */
+	bool inputs_left_out;	     /* one or more could not be read; findings name them */
 	struct model model;
 	struct ycsb_file *files;
 	size_t file_count;
@@ -55,6 +56,9 @@ bool report_path(const struct report *report, const char *name, char path[REPORT
  * aligned.results.rows go into `order` (room for all rows). Returns their number.
  */
 size_t report_pooled_order(const struct report *report, size_t *order);
+
+/* "Lags tried: up to 4 s either way.": what the correlations that have numbers looked at. Returns `out`. */
+const char *report_lags_text(const struct report *report, char *out, size_t bytes);
 
 /* "rss_bytes"; "rss_bytes [2]" where there are several processes, whose labels begin so. Returns `out`. */
 const char *report_series_label(const struct report *report, const struct correlate_result *row, char *out,

@@ -1,9 +1,11 @@
 #include "analyzer/report_plot.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "analyzer/gnuplot.h"
 #include "analyzer/plot_bars.h"
@@ -26,6 +28,40 @@ static bool make_folder(const char *path, struct error *error)
 		return true;
 	return error_set(error, ERROR_INTERNAL, path, ERROR_NO_OFFSET, "cannot make this folder: %s",
 			 strerror(errno));
+}
+
+/* "sites.png", "overview-2.gp": a name that make_figure() gives. */
+static bool is_ours(const char *file)
+{
+	static const char *const others[] = {"sites", "sizes"};
+	const char *dot = strrchr(file, '.');
+	if (!dot || (strcmp(dot, ".gp") && strcmp(dot, ".png") && strcmp(dot, ".svg")))
+		return false;
+	for (size_t i = 0; i < plot_series_figures() + 2; i++) {
+		const char *name = i < 2 ? others[i] : plot_series_name(i - 2);
+		size_t length = strlen(name);
+		if (strncmp(file, name, length))
+			continue;
+		const char *rest = file + length;
+		if (*rest == '-')
+			rest += 1 + strspn(rest + 1, "0123456789");
+		if (rest == dot)
+			return true;
+	}
+	return false;
+}
+
+/* Figures of an earlier report, which this one may not have: beside its own they would pass for them. What
+ * cannot be removed is said when it cannot be written. */
+static void remove_old(const char *folder)
+{
+	DIR *directory = opendir(folder);
+	if (!directory)
+		return;
+	for (struct dirent *entry; (entry = readdir(directory));)
+		if (is_ours(entry->d_name))
+			unlinkat(dirfd(directory), entry->d_name, 0);
+	closedir(directory);
 }
 
 static void draw(struct report *report, const char *name, const char *caption)
@@ -120,6 +156,7 @@ bool report_plot_write(struct report *report, struct error *error)
 		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
 	if (!report_path(report, "plots", folder, error) || !make_folder(folder, error))
 		return false;
+	remove_old(folder);
 	struct progress progress;
 	progress_start(&progress, "drawing");
 	bool fine = true;

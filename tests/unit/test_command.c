@@ -90,6 +90,55 @@ Test(command, a_report_over_the_client_output_is_refused)
 	free(after);
 }
 
+static void assert_left_out(int argc, char **argv, const char *folder, const char *unread)
+{
+	char path[512];
+	size_t bytes;
+	cr_assert_eq(cmd_report(argc, argv), ERROR_INPUT);
+	snprintf(path, sizeof path, "%s/summary.txt", folder);
+	char *text = (char *)support_read_file(path, &bytes);
+	text[bytes] = 0;
+	cr_assert_not_null(strstr(text, unread), "%s", text);
+	cr_assert_not_null(strstr(text, "left out"), "%s", text);
+	free(text);
+	cr_assert_eq(access(strcat(strcpy(path, folder), "/report.json"), R_OK), 0);
+}
+
+Test(command, a_report_is_made_from_what_can_be_read)
+{
+	char *out = (char *)support_path("out"), *text = (char *)support_path("no-client");
+	support_write_file(text, "no output of a client\n", 22);
+	char *client[] = {"report", trace_path, "-o", out, "--ycsb", text, NULL};
+	assert_left_out(6, client, out, "no-client");
+	char *missing[] = {"report", "/nonexistent", trace_path, "-o", out, NULL};
+	assert_left_out(5, missing, out, "/nonexistent");
+	char *other[] = {"report", trace_path, text, "-o", out, NULL};
+	assert_left_out(5, other, out, "no-client");
+	char *none[] = {"report", "/nonexistent", text, "-o", out, NULL};
+	cr_assert_eq(cmd_report(5, none), ERROR_INPUT);
+}
+
+Test(command, figures_of_an_earlier_report_are_removed_and_nothing_else)
+{
+	static const struct {
+		const char *name;
+		bool ours;
+	} files[] = {{"sites.png", true},      {"overview-2.svg", true}, {"sizes-12.gp", true},
+		     {"sites-old.png", false}, {"sites.txt", false},	 {"mine.png", false}};
+	char path[512];
+	const char *folder = support_path("out");
+	cr_assert_eq(report_into(folder, NULL), 0);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		snprintf(path, sizeof path, "%s/plots/%s", folder, files[i].name);
+		support_write_file(path, "old", 3);
+	}
+	cr_assert_eq(report_into(folder, NULL), 0);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		snprintf(path, sizeof path, "%s/plots/%s", folder, files[i].name);
+		cr_assert_eq(access(path, F_OK) != 0, files[i].ours, "%s", files[i].name);
+	}
+}
+
 /* Nobody may make folders in /sys, not even root; that none is there yet is not the reason. */
 Test(command, the_reason_why_a_folder_cannot_be_made_is_that_of_mkdir)
 {
