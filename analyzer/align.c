@@ -166,15 +166,29 @@ static const struct timeline *slowest_timeline(const struct model *model, const 
 	return slowest;
 }
 
-/* Adds an interval whose middle lies within the group's time, after the last one, and while something was
- * traced. */
-static void grid_add(struct segment *segment, const struct group *group, const struct model *model,
+/* From the first to the last row that lies within the group's time; empty where there is none. */
+static struct grid_interval rows_within(const struct model *model, const struct group *group)
+{
+	struct grid_interval within = {INT64_MAX, INT64_MIN};
+	for (size_t t = 0; t < model->timeline_count; t++) {
+		for (size_t i = 0; i < model->timelines[t].row_count; i++) {
+			const struct model_row *row = &model->timelines[t].rows[i];
+			if (row->start_ns < group->start_ns || row->end_ns > group->end_ns)
+				continue;
+			within.start_ns = row->start_ns < within.start_ns ? row->start_ns : within.start_ns;
+			within.end_ns = row->end_ns > within.end_ns ? row->end_ns : within.end_ns;
+		}
+	}
+	return within;
+}
+
+/* Adds an interval that lies within the group's rows, after the last one, and while something was traced. */
+static void grid_add(struct segment *segment, struct grid_interval within, const struct model *model,
 		     int64_t start_ns, int64_t end_ns)
 {
-	int64_t middle_ns = start_ns + (end_ns - start_ns) / 2;
 	if (segment->count && start_ns < segment->grid[segment->count - 1].end_ns)
 		start_ns = segment->grid[segment->count - 1].end_ns;
-	if (end_ns <= start_ns || middle_ns < group->start_ns || middle_ns > group->end_ns ||
+	if (end_ns <= start_ns || start_ns < within.start_ns || end_ns > within.end_ns ||
 	    !overlaps_rows(model, start_ns, end_ns))
 		return;
 	segment->grid[segment->count++] = (struct grid_interval){start_ns, end_ns};
@@ -188,6 +202,7 @@ static bool segment_grid(struct segment *segment, const struct group *group, con
 	segment->on_rows = timeline && timeline->usual_interval_s > GRID_SLACK * client_s;
 	segment->interval_s = segment->on_rows ? timeline->usual_interval_s : client_s;
 	size_t room = segment->on_rows ? timeline->row_count : client->source->interval_count;
+	struct grid_interval within = rows_within(model, group);
 	segment->grid = calloc(room, sizeof *segment->grid);
 	if (!segment->grid)
 		return false;
@@ -195,11 +210,11 @@ static bool segment_grid(struct segment *segment, const struct group *group, con
 		if (segment->on_rows) {
 			const struct model_row *row = &timeline->rows[i];
 			if (!row->brief)
-				grid_add(segment, group, model, row->start_ns, row->end_ns);
+				grid_add(segment, within, model, row->start_ns, row->end_ns);
 		} else {
 			const struct ycsb_interval *interval = &client->source->intervals[i];
 			if (!interval->partial)
-				grid_add(segment, group, model, interval->start_ns, interval->end_ns);
+				grid_add(segment, within, model, interval->start_ns, interval->end_ns);
 		}
 	}
 	return true;
@@ -322,18 +337,40 @@ static void segment_free(struct segment *segment)
 	free(segment->latency_p99_us);
 }
 
-/* A group that gives no point (it met a gap between stages) is set aside. */
+/* Whether a row meets the time, and not only a gap between stages. */
+static bool meets_row(const struct model *model, int64_t start_ns, int64_t end_ns)
+{
+	for (size_t t = 0; t < model->timeline_count; t++)
+		for (size_t i = 0; i < model->timelines[t].row_count; i++) {
+			const struct model_row *row = &model->timelines[t].rows[i];
+			if (span_overlap_ns(row->start_ns, row->end_ns, start_ns, end_ns) > 0)
+				return true;
+		}
+	return false;
+}
+
+static void group_set_aside(struct alignment *alignment, const struct group *group, const struct model *model)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		const struct client *client = &group->first[i];
+		bool traced = meets_row(model, client->start_ns, client->end_ns);
+		set_aside(alignment, client->file, client->run,
+			  traced ? UNPLACED_TOO_SHORT : UNPLACED_NO_OVERLAP);
+	}
+}
+
+/* A group that gives no point (too short, or in a gap between stages) is set aside. */
 static bool segment_add(struct alignment *alignment, const struct group *group, const struct model *model)
 {
 	struct segment *segment = &alignment->segments[alignment->segment_count];
-	*segment = (struct segment){.clients = group->count};
+	*segment = (struct segment){
+		.run_start_ns = group->start_ns, .run_end_ns = group->end_ns, .clients = group->count};
 	if (!segment_grid(segment, group, model) || !segment_fill(segment, group)) {
 		segment_free(segment);
 		return false;
 	}
 	if (segment->count == 0) {
-		for (size_t i = 0; i < group->count; i++)
-			set_aside(alignment, group->first[i].file, group->first[i].run, UNPLACED_NO_OVERLAP);
+		group_set_aside(alignment, group, model);
 		segment_free(segment);
 		return true;
 	}

@@ -10,6 +10,9 @@
  * covered is not known (NaN). A level, read at the end of each row, stands for the mean of the readings at
  * both of its ends.
  *
+ * Only rows that lie within the run count: one that began before it still shows what was before. The first
+ * and the last interval of the grid are left out where such rows do not cover them wholly.
+ *
  * Status intervals shorter than half the usual one (the line after the last thread ended) are left out.
  */
 #ifndef MTRACE_ALIGN_H
@@ -35,7 +38,9 @@ struct segment {
 	char name[160]; /* "run, 16 threads" with a number or file where needed; each once */
 	int64_t start_ns;
 	int64_t end_ns;
-	uint64_t threads; /* over all clients; YCSB_UNKNOWN where one does not say */
+	uint64_t threads;     /* over all clients; YCSB_UNKNOWN where one does not say */
+	int64_t run_start_ns; /* while all of its clients ran: the grid and the rows used lie within */
+	int64_t run_end_ns;
 	size_t clients;
 	bool on_rows;	   /* the grid is the trace's rows; else the client's status intervals */
 	double interval_s; /* usual length on the grid */
@@ -54,6 +59,7 @@ enum unplaced_reason {
 	UNPLACED_NO_SERIES,  /* no status lines */
 	UNPLACED_NO_CLOCK,   /* no wall clock: --ycsb-start sets it */
 	UNPLACED_NO_OVERLAP, /* at another time than any trace */
+	UNPLACED_TOO_SHORT,  /* traced, but no interval of trace and client lies within it */
 };
 
 struct unplaced {

@@ -79,11 +79,22 @@ static void take_spans(const struct timeline *timeline, enum series_id series, s
 	}
 }
 
+/* The rows that lie within the segment's run. */
+static struct span_list spans_within(const struct span *spans, size_t count, const struct segment *segment)
+{
+	size_t first = 0;
+	while (first < count && spans[first].start_ns < segment->run_start_ns)
+		first++;
+	while (count > first && spans[count - 1].end_ns > segment->run_end_ns)
+		count--;
+	return (struct span_list){spans + first, count - first, 0};
+}
+
 /* The series over one segment; NULL where no value is known. False where memory is short. */
 static bool grid_values(const struct timeline *timeline, const struct span *spans,
 			const struct segment *segment, double **out)
 {
-	struct span_list list = {spans, timeline->row_count, 0};
+	struct span_list list = spans_within(spans, timeline->row_count, segment);
 	double *values = malloc(segment->count * sizeof *values);
 	bool known = false;
 	if (!values)

@@ -178,6 +178,7 @@ static bool scan_best(struct scan *scan, struct correlate_result *row)
 		}
 	}
 	row->lags_tried = 2 * (size_t)scan->lags + 1;
+	row->lag_max_s = (double)scan->lags * scan->step_s;
 	row->segments = scan->segment_count;
 	row->verdict = CORRELATE_NO_SUPPORT; /* until p is adjusted */
 	return true;
@@ -213,6 +214,7 @@ static struct correlate_result empty_row(const struct correlate_series *series, 
 		.spearman = NAN,
 		.pearson = NAN,
 		.lag_s = NAN,
+		.lag_max_s = NAN,
 		.n_effective = NAN,
 		.p = NAN,
 		.p_adjusted = NAN,
@@ -245,6 +247,7 @@ static void pooled_reason(struct correlate_result *pooled, const struct correlat
 		if (i == 0 || rows[i].count > most) {
 			most = rows[i].count;
 			pooled->verdict = rows[i].verdict;
+			pooled->count = most;
 		}
 	}
 }
@@ -262,7 +265,7 @@ static bool series_rows(const struct correlate_segment *segments, size_t segment
 		single[i].segment_index = i;
 		if (!segment_row(&segments[i], series->values[i], pooled, &single[i]))
 			return false;
-		total->count += single[i].count;
+		total->count += correlate_usable(single[i].verdict) ? single[i].count : 0;
 	}
 	if (pooled->segment_count == 0) {
 		pooled_reason(total, single, segment_count);

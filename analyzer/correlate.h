@@ -8,7 +8,8 @@
  * order of time and without gaps; NaN is a value that is not known, and the pair with it is left out. lag
  * positive: the series leads, its value at time t goes with throughput at t + lag. Negative: it follows.
  *
- * The lag reported is that of the best match within 10 s, and choosing it is paid for: half of the error
+ * The lag reported is that of the best match within 10 s and within a quarter of the shortest segment, and
+ * choosing it is paid for: half of the error
  * allowed goes to lag 0, the other half is shared evenly by all other lags tried (weighted Bonferroni:
  * Genovese, Roeder and Wasserman, "False discovery control with p-value weighting", Biometrika 93(3), 2006).
  * The best match is the lag with the smallest p after this weighting, so lag 0 stands unless another lag is
@@ -73,7 +74,9 @@ struct correlate_result {
 	double spearman_lag0;
 	double pearson_lag0;
 
-	size_t count;	   /* pairs known at lag 0, also where unusable */
+	double lag_max_s; /* the farthest lag tried, either way; NaN where unusable */
+	size_t count; /* pairs known at lag 0; pooled: of the usable segments; unusable: of the one that gives
+			 the reason */
 	size_t lags_tried; /* 0 where unusable */
 	size_t segments;   /* usable segments behind this row: 1, or more where pooled; 0 where unusable */
 	enum correlate_verdict verdict;

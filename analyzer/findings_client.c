@@ -13,12 +13,20 @@ static const struct ycsb_run *unplaced_run(const struct report *report, const st
 	return &report->files[unplaced->file].runs[unplaced->run];
 }
 
+static bool nothing_overlaps(const struct alignment *alignment)
+{
+	for (size_t i = 0; i < alignment->unplaced_count; i++)
+		if (alignment->unplaced[i].reason == UNPLACED_TOO_SHORT)
+			return false;
+	return alignment->segment_count == 0;
+}
+
 static bool find_no_overlap(struct report *report)
 {
 	const struct alignment *alignment = &report->alignment;
 	char trace_start[FORMAT_TEXT_BYTES], trace_end[FORMAT_TEXT_BYTES];
 	char start[FORMAT_TEXT_BYTES], end[FORMAT_TEXT_BYTES], hint[160];
-	if (alignment->segment_count || alignment->client_start_ns == alignment->client_end_ns)
+	if (!nothing_overlaps(alignment) || alignment->client_start_ns == alignment->client_end_ns)
 		return true;
 	if (alignment->have_hint)
 		snprintf(hint, sizeof hint,
@@ -48,10 +56,12 @@ static bool find_unplaced(struct report *report)
 		[UNPLACED_NO_CLOCK] = {"ycsb-no-clock",
 				       "has no wall clock; --ycsb-start TIME says when it started"},
 		[UNPLACED_NO_OVERLAP] = {"ycsb-elsewhere", "ran while nothing was traced"},
+		[UNPLACED_TOO_SHORT] = {"ycsb-too-short",
+					"is shorter than one interval of the trace: none lies within it"},
 	};
 	for (size_t i = 0; i < report->alignment.unplaced_count; i++) {
 		const struct unplaced *unplaced = &report->alignment.unplaced[i];
-		if (unplaced->reason == UNPLACED_NO_OVERLAP && report->alignment.segment_count == 0)
+		if (unplaced->reason == UNPLACED_NO_OVERLAP && nothing_overlaps(&report->alignment))
 			continue; /* said once for all */
 		if (!findings_add(&report->findings, reasons[unplaced->reason].id,
 				  "%s: the run at line %" PRIu64 " %s.", report->files[unplaced->file].path,
@@ -137,6 +147,47 @@ static bool find_unusable(struct report *report, enum correlate_verdict verdict)
 	return fine;
 }
 
+/* Why no series could use a segment, what says most about the run first; CORRELATE_NO_SUPPORT where one did.
+ */
+static enum correlate_verdict segment_verdict(const struct correlate_results *results, size_t segment)
+{
+	static const enum correlate_verdict reasons[] = {CORRELATE_TOO_FEW, CORRELATE_THROUGHPUT_CONSTANT,
+							 CORRELATE_SERIES_CONSTANT};
+	bool met[CORRELATE_NOT_MEASURED + 1] = {false};
+	for (size_t i = 0; i < results->count; i++) {
+		const struct correlate_result *row = &results->rows[i];
+		if (!row->segment || row->segment_index != segment)
+			continue;
+		if (correlate_usable(row->verdict))
+			return CORRELATE_NO_SUPPORT;
+		met[row->verdict] = true;
+	}
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (met[reasons[i]])
+			return reasons[i];
+	return CORRELATE_NOT_MEASURED;
+}
+
+static bool find_unused_segments(struct report *report)
+{
+	const struct alignment *alignment = &report->alignment;
+	if (alignment->segment_count < 2)
+		return true; /* find_unusable() has said it */
+	for (size_t s = 0; s < alignment->segment_count; s++) {
+		const struct segment *segment = &alignment->segments[s];
+		enum correlate_verdict verdict = segment_verdict(&report->aligned.results, s);
+		if (correlate_usable(verdict))
+			continue;
+		if (!findings_add(
+			    &report->findings, "run-unused",
+			    "The run \"%s\" is not part of any correlation (%s); it has %zu interval%s.",
+			    segment->name, correlate_verdict_text(verdict), segment->count,
+			    segment->count == 1 ? "" : "s"))
+			return false;
+	}
+	return true;
+}
+
 static bool find_no_support(struct report *report)
 {
 	const struct correlate_results *results = &report->aligned.results;
@@ -164,5 +215,5 @@ bool findings_collect_client(struct report *report)
 	bool fine = find_no_overlap(report) && find_unplaced(report) && find_flags(report);
 	for (int verdict = CORRELATE_TOO_FEW; fine && verdict <= CORRELATE_NOT_MEASURED; verdict++)
 		fine = find_unusable(report, (enum correlate_verdict)verdict);
-	return fine && find_no_support(report);
+	return fine && find_unused_segments(report) && find_no_support(report);
 }

@@ -251,6 +251,16 @@ Test(align, what_has_no_place_is_set_aside_with_its_reason)
 	cr_assert_not(alignment.have_hint, "no zone is 4000 s away");
 }
 
+Test(align, a_run_shorter_than_a_row_ran_while_something_was_traced)
+{
+	make_rows(1000, 20, 10);
+	make_run(0, 1053, 4, 1);
+	align_all(1);
+	cr_assert_eq(alignment.segment_count, 0);
+	cr_assert_eq(alignment.unplaced_count, 1);
+	cr_assert_eq(alignment.unplaced[0].reason, UNPLACED_TOO_SHORT);
+}
+
 /* ---- hints ------------------------------------------------------------------------------------------- */
 
 Test(align, another_zone_gives_a_hint)
@@ -313,6 +323,44 @@ Test(align, levels_are_taken_in_the_middle_of_an_interval)
 		if (aligned.series[i].series == SERIES_RSS)
 			near(aligned.series[i].values[0][0], 10.5, "mean of 10 and 11");
 	aligned_free(&aligned);
+}
+
+/* The row of second 1009 to 1010 holds what was before the run; status lines come half a second later. */
+static void expect_only_what_was_within_the_run(size_t points)
+{
+	struct aligned aligned;
+	for (size_t i = 0; i < timeline.row_count; i++) {
+		bool within = rows[i].start_ns >= runs[0].intervals[0].start_ns &&
+			      rows[i].end_ns <= runs[0].intervals[runs[0].interval_count - 1].end_ns;
+		bool ends_within = rows[i].end_ns >= runs[0].intervals[0].start_ns;
+		rows[i].values[SERIES_THREADS] = within || ends_within ? 9 : 2;
+	}
+	align_all(1);
+	cr_assert_eq(alignment.segments[0].count, points);
+	cr_assert(align_correlate(&model, &alignment, &aligned));
+	cr_assert_eq(row_of(&aligned, SERIES_THREADS)->verdict, CORRELATE_SERIES_CONSTANT);
+	for (size_t i = 0; i < aligned.series_count; i++)
+		if (aligned.series[i].series == SERIES_THREADS)
+			near(aligned.series[i].values[0][0], 9, "not what was before the run");
+	aligned_free(&aligned);
+}
+
+Test(align, what_was_before_the_run_stays_out_of_its_first_interval)
+{
+	make_rows(1000, 60, 1);
+	struct ycsb_run *run = make_run(0, 1010, 40, 1);
+	for (size_t i = 0; i < 40; i++) {
+		run->intervals[i].start_ns += S / 2;
+		run->intervals[i].end_ns += S / 2;
+	}
+	expect_only_what_was_within_the_run(38); /* rows lie within 1011 .. 1050 */
+}
+
+Test(align, what_was_before_the_run_stays_out_of_its_first_row)
+{
+	make_rows(1000, 40, 10);
+	make_run(0, 1053, 300, 1);
+	expect_only_what_was_within_the_run(29); /* 1060 .. 1350 */
 }
 
 Test(align, without_segments_there_is_nothing_to_correlate)

@@ -47,6 +47,7 @@ Test(correlate, a_series_that_follows_throughput_at_once)
 		y[i] = 1000 + noise_normal(&seed);
 		x[i] = -y[i] + 0.5 * noise_normal(&seed);
 	}
+	NEAR(single(x, y, 24, 1)->lag_max_s, 6, 1e-12); /* a quarter */
 	const struct correlate_result *row = single(x, y, 80, 1);
 	cr_assert_eq(row->verdict, CORRELATE_AGAINST);
 	NEAR(row->lag_s, 0, 0);
@@ -184,6 +185,8 @@ Test(correlate, an_unusable_segment_leaves_the_others)
 	correlate_two(segments, x, x + 19);
 	cr_assert_eq(results.rows[1].verdict, CORRELATE_TOO_FEW);
 	cr_assert_eq(results.rows[0].segments, 1);
+	cr_assert_eq(results.rows[0].count, 61, "only what was used");
+	NEAR(results.rows[0].lag_max_s, 10, 1e-12);
 	NEAR(results.rows[0].p, results.rows[2].p, 1e-12);
 	NEAR(results.rows[0].spearman, results.rows[2].spearman, 1e-12);
 }
