@@ -1,5 +1,6 @@
 #include "analyzer/report.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "analyzer/command.h"
@@ -9,8 +10,9 @@ const char report_method[] = "Each YCSB run is a segment of its own; runs of sev
 			     "the differences between status lines. Both sides meet on the coarser of the "
 			     "two grids, the client's status "
 			     "intervals or the trace's rows, as means weighted by overlap. Spearman is at "
-			     "the lag of the best match within "
-			     "10 s (positive: the series leads); n eff is the number of independent "
+			     "the lag of the best match among those "
+			     "tried (positive: the series leads; at most 10 s, and a quarter of the shortest "
+			     "run); n eff is the number of independent "
 			     "intervals after autocorrelation; p pays "
 			     "for the lags tried, and p adj also for the number of series "
 			     "(Benjamini-Hochberg; 0.05 is the limit). Segments "
@@ -27,6 +29,27 @@ bool report_path(const struct report *report, const char *name, char path[REPORT
 		if (!output_spares(path, report->inputs[i].paths, report->inputs[i].count, error))
 			return false;
 	return true;
+}
+
+const char *report_lags_text(const struct report *report, char *out, size_t bytes)
+{
+	const struct correlate_results *results = &report->aligned.results;
+	double least_s = INFINITY, most_s = 0;
+	for (size_t i = 0; i < results->count; i++) {
+		const struct correlate_result *row = &results->rows[i];
+		if (row->segment || !correlate_usable(row->verdict))
+			continue;
+		least_s = fmin(least_s, row->lag_max_s);
+		most_s = fmax(most_s, row->lag_max_s);
+	}
+	if (most_s == 0)
+		snprintf(out, bytes, "Lags tried: 0 s only.");
+	else if (least_s < most_s)
+		snprintf(out, bytes, "Lags tried: up to %.3g to %.3g s either way, by series.", least_s,
+			 most_s);
+	else
+		snprintf(out, bytes, "Lags tried: up to %.3g s either way.", most_s);
+	return out;
 }
 
 static bool row_before(const struct correlate_result *a, const struct correlate_result *b)

@@ -232,6 +232,9 @@ static void write_correlations(FILE *file, const struct report *report)
 		for (size_t i = 0; i < count; i++)
 			write_correlation(file, report, &report->aligned.results.rows[order[i]]);
 		fputs("</table>\n<p class=\"method\">", file);
+		char lags[128];
+		escape_html(file, report_lags_text(report, lags, sizeof lags));
+		fputc(' ', file);
 		escape_html(file, report_method);
 		fputs(" Each segment by itself: correlations.csv.</p>\n", file);
 	}

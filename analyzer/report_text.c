@@ -149,7 +149,8 @@ static void print_correlations(FILE *file, const struct report *report)
 			"n eff", "p", "p adj");
 		for (size_t i = 0; i < count; i++)
 			print_correlation(file, report, &report->aligned.results.rows[order[i]]);
-		fputs("\n  ", file);
+		char lags[128];
+		fprintf(file, "\n  %s\n  ", report_lags_text(report, lags, sizeof lags));
 		wrapped(file, report_method, 2, 2);
 	}
 	free(order);

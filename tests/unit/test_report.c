@@ -309,6 +309,68 @@ Test(report, too_short_a_run_gets_no_numbers)
 	json_decref(object);
 }
 
+Test(report, a_run_that_was_not_used_is_named_with_the_reason)
+{
+	run_trace(trace_path, SECONDS);
+	FILE *client = fopen(client_path, "w");
+	cr_assert_not_null(client);
+	run_client(client, 2, 12, 1, 0, true);
+	run_client(client, 16, 40, 1, 0, false);
+	fclose(client);
+	report(NULL, NULL);
+	json_t *object = read_json();
+	const char *text = finding(object, "run-unused");
+	cr_assert_not_null(text);
+	cr_assert_not_null(strstr(text, "\"load, 4 threads\""), "%s", text);
+	cr_assert_not_null(strstr(text, "fewer than 20 intervals"), "%s", text);
+	json_t *allocs = entry(object, "correlations", "series", "allocs_per_s");
+	cr_assert_eq(number(allocs, "intervals"), 40, "the load's are not counted");
+	json_decref(object);
+	char *summary = read_text("summary.txt");
+	cr_assert_not_null(strstr(summary, "Lags tried: up to 10 s either way."));
+	free(summary);
+}
+
+Test(report, a_run_within_one_interval_is_not_said_to_be_elsewhere)
+{
+	run_trace(trace_path, SECONDS);
+	FILE *client = fopen(client_path, "w");
+	cr_assert_not_null(client);
+	fputs("2023-11-14 22:13:30:200 0 sec: 0 operations; \n2023-11-14 22:13:30:700 0 sec: 9 operations; "
+	      "\n",
+	      client);
+	fclose(client);
+	report(NULL, NULL);
+	json_t *object = read_json();
+	cr_assert_null(finding(object, "ycsb-no-overlap"));
+	cr_assert_null(finding(object, "ycsb-elsewhere"));
+	cr_assert_not_null(
+		strstr(finding(object, "ycsb-too-short"), "shorter than one interval of the trace"));
+	json_decref(object);
+}
+
+/* A trace of a machine five hours west, and a client that ran there; --ycsb-offset is stronger. */
+Test(report, the_traced_machines_zone_is_the_clients)
+{
+	struct support_options options = {.full = true, .extra_keys = "utc_offset_s=-18000\n"};
+	struct support_trace *trace = run_open(trace_path, &options);
+	run_seconds(trace, 0, SECONDS);
+	support_end(trace, SECONDS * RUN_SECOND);
+	write_client(5, 50, -18000);
+	char *argv[] = {"report", trace_path, "-o", out_path, "--ycsb", client_path, NULL};
+	cr_assert_eq(cmd_report(6, argv), 0);
+	json_t *object = read_json();
+	cr_assert_null(finding(object, "ycsb-no-overlap"));
+	json_decref(object);
+	char *summary = read_text("summary.txt");
+	cr_assert_not_null(strstr(summary, "18000 s west of UTC (the traced machine's zone"), "%s", summary);
+	free(summary);
+	cr_assert_eq(report(NULL, NULL), 0); /* as UTC */
+	object = read_json();
+	cr_assert_not_null(finding(object, "ycsb-no-overlap"));
+	json_decref(object);
+}
+
 /* ---- what goes wrong --------------------------------------------------------------------------------- */
 
 Test(report, damage_is_reported_and_the_rest_written)
