@@ -28,11 +28,38 @@ static bool open_file(struct trace *trace, struct error *error)
 	return true;
 }
 
+static bool header_intact(const struct file_header *header)
+{
+	return memcmp(header->magic, TRACE_MAGIC, sizeof header->magic) == 0 &&
+	       header->check == XXH3_64bits(header, offsetof(struct file_header, check));
+}
+
 static bool header_plausible(const struct file_header *header)
 {
 	return header->region_start >= TRACE_PAGE_BYTES &&
 	       header->region_start % BLOCK_ALIGNMENT_BYTES == 0 &&
 	       (header->region_end == 0 || header->region_end > header->region_start);
+}
+
+/* True where the copy is in order and now stands in trace->header. */
+static bool take_header_copy(struct trace *trace, struct error *error)
+{
+	struct file_header copy;
+	if (read_at(trace->fd, trace->path, &copy, sizeof copy, TRACE_HEADER_COPY_OFFSET, error) != 1 ||
+	    !header_intact(&copy))
+		return false;
+	trace->header = copy;
+	damage_add(trace, trace->path, 0, sizeof copy, "the file header is damaged; its copy is used");
+	return true;
+}
+
+/* The nonce may still be right: then the blocks' headers fit it, and the rest is found by searching. */
+static void search_without_header(struct trace *trace)
+{
+	damage_add(trace, trace->path, 0, sizeof trace->header, "the file header is damaged");
+	trace->header.region_start = TRACE_PAGE_BYTES;
+	trace->header.region_end = 0;
+	trace->region_unknown = true;
 }
 
 static bool read_header(struct trace *trace, struct error *error)
@@ -43,22 +70,19 @@ static bool read_header(struct trace *trace, struct error *error)
 	int got = read_at(trace->fd, trace->path, header, sizeof *header, 0, error);
 	if (got < 0)
 		return false;
+	bool intact = got > 0 && (header_intact(header) || take_header_copy(trace, error));
+	if (error->code)
+		return false;
 	if (got == 0 || memcmp(header->magic, TRACE_MAGIC, sizeof header->magic) != 0)
 		return error_set(error, ERROR_INPUT, trace->path, 0,
 				 "this is no mtrace trace (a trace starts with \"mtrace\\r\\n\")");
-	bool intact = header->check == XXH3_64bits(header, offsetof(struct file_header, check));
 	if (intact && header->version != TRACE_FORMAT_VERSION)
 		return error_set(
 			error, ERROR_INPUT, trace->path, 8,
 			"format version %u; this program reads version %u: use the one of that release",
 			header->version, TRACE_FORMAT_VERSION);
-	if (intact && header_plausible(header))
-		return true;
-	/* The nonce may still be right: then the blocks' headers fit it, and the rest is found by searching.
-	 */
-	damage_add(trace, trace->path, 0, sizeof *header, "the file header is damaged");
-	header->region_start = TRACE_PAGE_BYTES;
-	header->region_end = 0;
+	if (!intact || !header_plausible(header))
+		search_without_header(trace);
 	return true;
 }
 

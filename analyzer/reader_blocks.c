@@ -293,6 +293,16 @@ static void judge_tail(struct trace *trace, uint64_t offset)
 			   "kept");
 }
 
+/*
+ * Holes before this are none: the shim leaves room behind the process block, which only the header tells from
+ * blocks that are lost.
+ */
+static uint64_t holes_begin(const struct trace *trace)
+{
+	bool all = trace->region_unknown && trace->blocks_count && trace->blocks[0].sequence == 1;
+	return all ? trace->blocks[0].offset : 0;
+}
+
 void blocks_judge(struct trace *trace)
 {
 	uint64_t expected = trace->wrapped ? trace->blocks[0].sequence : 1;
@@ -305,7 +315,7 @@ void blocks_judge(struct trace *trace)
 	}
 	if (!trace->info.flight_recorder) {
 		for (size_t i = 0; i < trace->holes_count; i++)
-			if (trace->holes[i].offset < offset)
+			if (trace->holes[i].offset >= holes_begin(trace) && trace->holes[i].offset < offset)
 				damage_add(trace, trace->path, trace->holes[i].offset, trace->holes[i].bytes,
 					   "no block can be read here");
 	}

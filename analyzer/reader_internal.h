@@ -73,7 +73,8 @@ struct trace {
 	int fd;
 	int rings_fd; /* -1: none */
 	struct file_header header;
-	bool wrapped; /* a flight recorder that has overwritten blocks */
+	bool region_unknown; /* no header could be read: the search began at the process block */
+	bool wrapped;	     /* a flight recorder that has overwritten blocks */
 
 	struct block_entry *blocks; /* ordered by sequence */
 	size_t blocks_count, blocks_capacity;

@@ -109,10 +109,12 @@ struct support_trace *support_open(const char *path, const struct support_option
 	trace->watermark = SUPPORT_START_TIME;
 	trace->offset = TRACE_PAGE_BYTES;
 	put_process_block(trace);
+	trace->offset += options->gap_bytes;
 	header->region_start = trace->offset;
 	header->region_end = options->region_bytes ? trace->offset + options->region_bytes : 0;
 	header->check = XXH3_64bits(header, offsetof(struct file_header, check));
 	write_at(trace, 0, header, sizeof *header);
+	write_at(trace, TRACE_HEADER_COPY_OFFSET, header, sizeof *header);
 	return trace;
 }
 

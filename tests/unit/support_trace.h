@@ -25,6 +25,8 @@ struct support_options {
 	bool full;		/* mode=full, otherwise sample */
 	uint64_t sample_bytes;	/* sample mode; 0: 512 KiB */
 	uint64_t region_bytes;	/* 0: grows; otherwise a flight recorder with a region of so many bytes */
+	uint32_t gap_bytes;	/* room between the process block and the first one, as the shim leaves it; a
+				   multiple of 16 */
 	uint32_t chunk_bytes;	/* of a thread's chunks, header included; 0: CHUNK_SMALL_BYTES */
 	bool compressed;	/* blocks by zstd */
 	const char *extra_keys; /* more lines for the process block, each with its newline; or NULL */
