@@ -34,14 +34,15 @@ static void set_aside(struct alignment *alignment, size_t file, size_t run, enum
 	alignment->unplaced[alignment->unplaced_count++] = (struct unplaced){file, run, reason};
 }
 
-static bool overlaps_rows(const struct model *model, int64_t start_ns, int64_t end_ns)
+/* Whether a row meets the time, and not only a gap between stages. */
+static bool meets_row(const struct model *model, int64_t start_ns, int64_t end_ns)
 {
-	for (size_t i = 0; i < model->timeline_count; i++) {
-		const struct timeline *timeline = &model->timelines[i];
-		if (timeline->row_count && timeline->rows[0].start_ns < end_ns &&
-		    timeline->rows[timeline->row_count - 1].end_ns > start_ns)
-			return true;
-	}
+	for (size_t t = 0; t < model->timeline_count; t++)
+		for (size_t i = 0; i < model->timelines[t].row_count; i++) {
+			const struct model_row *row = &model->timelines[t].rows[i];
+			if (span_overlap_ns(row->start_ns, row->end_ns, start_ns, end_ns) > 0)
+				return true;
+		}
 	return false;
 }
 
@@ -91,7 +92,7 @@ static void clients_keep_overlapping(struct client_list *clients, const struct m
 	size_t kept = 0;
 	for (size_t i = 0; i < clients->count; i++) {
 		struct client *client = &clients->items[i];
-		if (overlaps_rows(model, client->start_ns, client->end_ns))
+		if (meets_row(model, client->start_ns, client->end_ns))
 			clients->items[kept++] = *client;
 		else
 			set_aside(alignment, client->file, client->run, UNPLACED_NO_OVERLAP);
@@ -182,14 +183,12 @@ static struct grid_interval rows_within(const struct model *model, const struct 
 	return within;
 }
 
-/* Adds an interval that lies within the group's rows, after the last one, and while something was traced. */
-static void grid_add(struct segment *segment, struct grid_interval within, const struct model *model,
-		     int64_t start_ns, int64_t end_ns)
+/* Adds an interval that lies within the group's rows and after the last one. */
+static void grid_add(struct segment *segment, struct grid_interval within, int64_t start_ns, int64_t end_ns)
 {
 	if (segment->count && start_ns < segment->grid[segment->count - 1].end_ns)
 		start_ns = segment->grid[segment->count - 1].end_ns;
-	if (end_ns <= start_ns || start_ns < within.start_ns || end_ns > within.end_ns ||
-	    !overlaps_rows(model, start_ns, end_ns))
+	if (end_ns <= start_ns || start_ns < within.start_ns || end_ns > within.end_ns)
 		return;
 	segment->grid[segment->count++] = (struct grid_interval){start_ns, end_ns};
 }
@@ -210,11 +209,11 @@ static bool segment_grid(struct segment *segment, const struct group *group, con
 		if (segment->on_rows) {
 			const struct model_row *row = &timeline->rows[i];
 			if (!row->brief)
-				grid_add(segment, within, model, row->start_ns, row->end_ns);
+				grid_add(segment, within, row->start_ns, row->end_ns);
 		} else {
 			const struct ycsb_interval *interval = &client->source->intervals[i];
 			if (!interval->partial)
-				grid_add(segment, within, model, interval->start_ns, interval->end_ns);
+				grid_add(segment, within, interval->start_ns, interval->end_ns);
 		}
 	}
 	return true;
@@ -224,14 +223,9 @@ enum client_value { CLIENT_OPS, CLIENT_MEAN, CLIENT_P99 };
 
 static double client_value(const struct ycsb_interval *interval, enum client_value which)
 {
-	switch (which) {
-	case CLIENT_OPS:
+	if (which == CLIENT_OPS)
 		return interval->ops_s;
-	case CLIENT_MEAN:
-		return interval->mean_us;
-	default:
-		return interval->p99_worst_us;
-	}
+	return which == CLIENT_MEAN ? interval->mean_us : interval->p99_worst_us;
 }
 
 /* One client's values on the grid; its spans never overlap, whatever its clock did. */
@@ -337,29 +331,7 @@ static void segment_free(struct segment *segment)
 	free(segment->latency_p99_us);
 }
 
-/* Whether a row meets the time, and not only a gap between stages. */
-static bool meets_row(const struct model *model, int64_t start_ns, int64_t end_ns)
-{
-	for (size_t t = 0; t < model->timeline_count; t++)
-		for (size_t i = 0; i < model->timelines[t].row_count; i++) {
-			const struct model_row *row = &model->timelines[t].rows[i];
-			if (span_overlap_ns(row->start_ns, row->end_ns, start_ns, end_ns) > 0)
-				return true;
-		}
-	return false;
-}
-
-static void group_set_aside(struct alignment *alignment, const struct group *group, const struct model *model)
-{
-	for (size_t i = 0; i < group->count; i++) {
-		const struct client *client = &group->first[i];
-		bool traced = meets_row(model, client->start_ns, client->end_ns);
-		set_aside(alignment, client->file, client->run,
-			  traced ? UNPLACED_TOO_SHORT : UNPLACED_NO_OVERLAP);
-	}
-}
-
-/* A group that gives no point (too short, or in a gap between stages) is set aside. */
+/* A group that gives no point is set aside. */
 static bool segment_add(struct alignment *alignment, const struct group *group, const struct model *model)
 {
 	struct segment *segment = &alignment->segments[alignment->segment_count];
@@ -370,7 +342,8 @@ static bool segment_add(struct alignment *alignment, const struct group *group, 
 		return false;
 	}
 	if (segment->count == 0) {
-		group_set_aside(alignment, group, model);
+		for (size_t i = 0; i < group->count; i++)
+			set_aside(alignment, group->first[i].file, group->first[i].run, UNPLACED_TOO_SHORT);
 		segment_free(segment);
 		return true;
 	}

@@ -261,6 +261,19 @@ Test(align, a_run_shorter_than_a_row_ran_while_something_was_traced)
 	cr_assert_eq(alignment.unplaced[0].reason, UNPLACED_TOO_SHORT);
 }
 
+Test(align, a_run_between_two_stages_ran_while_nothing_was_traced)
+{
+	make_rows(1000, 40, 1);
+	for (size_t i = 20; i < 40; i++) {
+		rows[i].start_ns += 100 * S;
+		rows[i].end_ns += 100 * S;
+	}
+	make_run(0, 1050, 30, 1);
+	align_all(1);
+	cr_assert_eq(alignment.segment_count, 0);
+	cr_assert_eq(alignment.unplaced[0].reason, UNPLACED_NO_OVERLAP);
+}
+
 /* ---- hints ------------------------------------------------------------------------------------------- */
 
 Test(align, another_zone_gives_a_hint)
