@@ -39,7 +39,13 @@ static bool print(const struct sites_options *options, const struct replay *repl
 	return good || error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
 }
 
-static int run(const struct sites_options *options, const char *path)
+/* What is live once a process has exited is what nobody cared to free. */
+static enum site_order usual_order(const struct trace *trace)
+{
+	return trace_info(trace)->complete ? SITE_ORDER_PEAK : SITE_ORDER_LIVE;
+}
+
+static int run(struct sites_options *options, const char *path)
 {
 	struct error error = {0};
 	if (!output_spares(options->output_path, &path, 1, &error))
@@ -47,6 +53,8 @@ static int run(const struct sites_options *options, const char *path)
 	struct replay replay = {.trace = trace_open(path, &error)};
 	if (!replay.trace)
 		return error_print(&error);
+	if (!options->order_name)
+		options->order = usual_order(replay.trace);
 	bool good = replay_run(&replay, NULL, NULL, &error);
 	if (replay.live)
 		good = print(options, &replay, &error) && good;
@@ -60,13 +68,13 @@ static int run(const struct sites_options *options, const char *path)
 
 int cmd_sites(int argc, char **argv)
 {
-	struct sites_options options = {.top = UINT64_MAX, .order_name = "live"};
+	struct sites_options options = {.top = UINT64_MAX};
 	const struct command_option rows[] = {
 		{"json", 0, OPTION_FLAG, &options.json, NULL, "one JSON object"},
 		{"top", 0, OPTION_COUNT, &options.top, "N",
 		 "only the first N sites, 0 for all (default 20; JSON: all)"},
 		{"sort", 0, OPTION_STRING, &options.order_name, "KEY",
-		 "live (default), peak, alloc or remote"},
+		 "live, peak, alloc or remote (default: live; peak where the process has exited)"},
 		{"output", 'o', OPTION_STRING, &options.output_path, "FILE",
 		 "write there instead of standard output"},
 		COMMAND_SYMBOL_OPTIONS(options.symbols),
@@ -86,7 +94,7 @@ int cmd_sites(int argc, char **argv)
 	int first = command_parse(&usage, argc, argv, &status);
 	if (first < 0)
 		return status;
-	if (!site_order_parse(options.order_name, &options.order)) {
+	if (options.order_name && !site_order_parse(options.order_name, &options.order)) {
 		fprintf(stderr, "mtrace-analyze sites: --sort: '%s' is none of live, peak, alloc, remote\n",
 			options.order_name);
 		return ERROR_USAGE;

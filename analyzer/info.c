@@ -17,6 +17,13 @@ uint64_t info_frees(const uint64_t counters[COUNTER_COUNT])
 	return counters[COUNTER_FREE] + counters[COUNTER_DELETE];
 }
 
+uint64_t info_unread(const struct trace_info *info, const struct merge_stats *stream)
+{
+	uint64_t accounted = stream->events + info->counters[COUNTER_LOST_DISK];
+	uint64_t recorded = info->counters[COUNTER_EVENTS];
+	return recorded > accounted ? recorded - accounted : 0;
+}
+
 const char *info_end_reason(const struct trace_info *info)
 {
 	static const char *const names[] = {[END_EXIT] = "exit",
@@ -153,9 +160,11 @@ static void put_live(json_t *object, const struct trace *trace, const struct liv
 	json_put_count(object, names[7], live->reordered);
 }
 
-static void put_stream(json_t *object, const struct merge_stats *stream)
+static void put_stream(json_t *object, const struct trace_info *info, const struct merge_stats *stream)
 {
+	bool known = stream && info->counters_known;
 	json_put(object, "events_read", stream ? json_count(stream->events) : NULL);
+	json_put(object, "events_unread", known ? json_count(info_unread(info, stream)) : NULL);
 	json_put(object, "events_recovered", stream ? json_count(stream->recovered_events) : NULL);
 	json_put(object, "events_late", stream ? json_count(stream->late_events) : NULL);
 	json_put(object, "chunks_missing", stream ? json_count(stream->missing_chunks) : NULL);
@@ -231,7 +240,7 @@ json_t *info_json(const struct trace *trace, const struct livemap_totals *live,
 	json_put_count(object, "threads", threads);
 	put_counters(object, info);
 	put_live(object, trace, live);
-	put_stream(object, stream);
+	put_stream(object, info, stream);
 	put_rseq(object, trace);
 	put_key(object, trace, "malloc_source", "malloc_source");
 	put_key(object, trace, "malloc_source_reason", "malloc_source_reason");

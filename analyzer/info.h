@@ -22,6 +22,12 @@ json_t *info_json(const struct trace *trace, const struct livemap_totals *live,
 void info_print(FILE *file, const struct trace *trace, const struct livemap_totals *live,
 		const struct merge_stats *stream);
 
+/*
+ * Recorded events that a pass over all of them did not give: damaged, cut off, or overwritten by a flight
+ * recorder. Those that were never recorded are `lost`.
+ */
+uint64_t info_unread(const struct trace_info *info, const struct merge_stats *stream);
+
 /* "exit", "_exit", "quick_exit", "exec", or NULL. */
 const char *info_end_reason(const struct trace_info *info);
 

@@ -65,8 +65,9 @@ static void print_how(FILE *file, const struct trace *trace)
 			 (double)info->stored_bytes / (double)events,
 			 (double)info->raw_bytes / (double)events);
 	row(file, "file", text);
-	snprintf(text, sizeof text, "%s recorded, %s lost", format_count(a, events),
-		 format_count(b, info->lost));
+	snprintf(text, sizeof text, "%s recorded, %s lost%s", format_count(a, events),
+		 format_count(b, info->lost),
+		 info->complete || info->rings ? "" : "; how many after the last snapshot is not known");
 	row(file, "events", info->counters_known ? text : "unknown: no snapshot could be read");
 }
 
@@ -120,6 +121,16 @@ static void print_threads(FILE *file, const struct trace *trace)
 	row(file, "threads", text);
 }
 
+static void print_unread(FILE *file, const struct trace_info *info, const struct merge_stats *stream)
+{
+	char text[256], a[FORMAT_TEXT_BYTES];
+	if (!stream || !info->counters_known || !info_unread(info, stream))
+		return;
+	snprintf(text, sizeof text, "%s recorded events%s", format_count(a, info_unread(info, stream)),
+		 info->flight_recorder ? ", overwritten or not readable" : " could not be read");
+	row(file, "unread", text);
+}
+
 void info_print(FILE *file, const struct trace *trace, const struct livemap_totals *live,
 		const struct merge_stats *stream)
 {
@@ -132,6 +143,7 @@ void info_print(FILE *file, const struct trace *trace, const struct livemap_tota
 	print_calls(file, trace_info(trace));
 	if (live)
 		print_live(file, trace, live);
+	print_unread(file, trace_info(trace), stream);
 	if (stream && stream->recovered_events) {
 		snprintf(text, sizeof text, "%s events from the rings file",
 			 format_count(a, stream->recovered_events));

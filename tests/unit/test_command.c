@@ -9,6 +9,7 @@
 
 #include "analyzer/command.h"
 #include "tests/unit/support_report.h"
+#include "tests/unit/support_trace_internal.h"
 
 static char trace_path[256], rings_path[512], link_path[256];
 
@@ -61,6 +62,103 @@ Test(command, an_output_that_exists_and_is_no_input_is_overwritten)
 	cr_assert_eq(cmd_info(4, argv), 0);
 	free(support_read_file(output, &bytes));
 	cr_assert_gt(bytes, 100);
+}
+
+/* ---- info ---------------------------------------------------------------------------------------------- */
+
+static char *info_of(const char *path, bool json)
+{
+	size_t bytes;
+	char *output = (char *)support_path("info");
+	char *argv[] = {"info", (char *)path, "-o", output, "--json", NULL};
+	int status = cmd_info(json ? 5 : 4, argv);
+	cr_assert(status == ERROR_NONE || status == ERROR_INPUT);
+	char *text = (char *)support_read_file(output, &bytes);
+	text[bytes] = 0;
+	return text;
+}
+
+static void assert_info(const char *path, const char *part, const char *json_part)
+{
+	char *text = info_of(path, false), *json = info_of(path, true);
+	cr_assert_not_null(strstr(text, part), "%s", text);
+	cr_assert_not_null(strstr(json, json_part), "%s", json);
+	free(text);
+	free(json);
+}
+
+/* 30 events in three blocks; the middle one gets a wrong byte, then the end is cut off. */
+Test(command, info_counts_the_recorded_events_that_could_not_be_read)
+{
+	size_t bytes;
+	uint64_t starts[3];
+	const char *path = support_path("holes.mtr");
+	struct support_trace *trace = support_open(path, &(struct support_options){.full = true});
+	for (uint64_t i = 0; i < 30; i++) {
+		support_malloc(trace, 1, 100 * i, 0x1000 + 64 * i, 50, 0);
+		if (i % 10 == 9)
+			support_snapshot(trace, 100 * i + 50, NULL);
+	}
+	support_end(trace, 4000);
+	uint8_t *file = support_read_file(path, &bytes);
+	unsigned found = 0;
+	for (size_t at = TRACE_PAGE_BYTES; at + sizeof(struct block_header) < bytes; at += 16) {
+		struct block_header header;
+		memcpy(&header, file + at, sizeof header);
+		if (header.magic == BLOCK_MAGIC && header.type == BLOCK_EVENTS && found < 3)
+			starts[found++] = at;
+	}
+	cr_assert_eq(found, 3);
+	assert_info(path, "30 recorded, 0 lost\n", "\"events_unread\": 0");
+	file[starts[1] + sizeof(struct block_header)] ^= 1;
+	support_write_file(path, file, bytes);
+	assert_info(path, "10 recorded events could not be read", "\"events_unread\": 10");
+	support_write_file(path, file, starts[2]);
+	assert_info(path, "after the last snapshot is not known", "\"events_unread\": 10");
+	free(file);
+}
+
+/* ---- sites --------------------------------------------------------------------------------------------- */
+
+/* Site 1 has the peak, site 2 what is left. */
+static const char *two_sites(const char *name, bool ended)
+{
+	static const uint64_t frames[] = {0x1111000, 0x2222000};
+	const char *path = support_path(name);
+	struct support_trace *trace = support_open(path, &(struct support_options){.full = true});
+	support_stack(trace, 1, 1, &frames[0], 1);
+	support_stack(trace, 1, 2, &frames[1], 1);
+	support_malloc(trace, 1, 10, 0x1000, 5000, 1);
+	support_malloc(trace, 1, 20, 0x9000, 40, 2);
+	support_free_block(trace, 1, 30, 0x1000);
+	support_snapshot(trace, 40, NULL);
+	if (ended)
+		support_end(trace, 50);
+	else
+		support_release(trace);
+	return path;
+}
+
+static void assert_first_site(const char *path, const char *sort, const char *first)
+{
+	size_t bytes;
+	char *output = (char *)support_path("sites");
+	char *argv[] = {"sites", (char *)path, "-o", output, "--sort", (char *)sort, NULL};
+	cmd_sites(sort ? 6 : 4, argv);
+	char *text = (char *)support_read_file(output, &bytes);
+	text[bytes] = 0;
+	char *found = strstr(text, "#1");
+	cr_assert_not_null(found);
+	cr_assert_eq(strncmp(found, first, strlen(first)), 0, "%s", text);
+	free(text);
+}
+
+Test(command, sites_are_sorted_by_peak_once_the_process_has_exited)
+{
+	const char *ended = two_sites("ended.mtr", true), *running = two_sites("running.mtr", false);
+	assert_first_site(ended, NULL, "#1  live 0 B");
+	assert_first_site(ended, "live", "#1  live 40 B");
+	assert_first_site(running, NULL, "#1  live 40 B");
 }
 
 /* ---- report -------------------------------------------------------------------------------------------- */
