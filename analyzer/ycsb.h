@@ -11,9 +11,9 @@
  *
  * Time. Java's status lines carry the client's local time without a zone: the zone of the client (seconds
  * east of UTC) is subtracted, given by the caller or taken from this machine's zone rules at the first status
- * line of the run. go-ycsb and Java up to 0.1.4 carry no clock: their points have seconds since the start of
- * the run, and times only where the caller gives the start. `clock_text` of a run says in words what was
- * used.
+ * line of the run (ycsb_assume_zone() puts the traced machine's in its place). go-ycsb and Java up to 0.1.4
+ * carry no clock: their points have seconds since the start of the run, and times only where the caller gives
+ * the start. `clock_text` of a run says in words what was used.
  *
  * Where two clients write into one file through a tool that puts "name | " before each line (docker compose),
  * each name is read as a stream of its own.

@@ -235,7 +235,7 @@ static void command(struct ycsb_parser *parser, struct ycsb_stream *stream, stru
 	arguments = text_trim(arguments);
 	bool same = stream->arguments && text_equals(arguments, stream->arguments);
 	bool go = stream->open && stream->run.format >= YCSB_GO_TEXT;
-	if (go || seen || (has_data && stream->arguments && !same))
+	if (go || seen || (has_data && !same))
 		ycsb_run_begin(parser, stream, YCSB_JAVA_TEXT);
 	ycsb_run_need(parser, stream, YCSB_JAVA_TEXT);
 	*(echo ? &stream->seen_echo : &stream->seen_argv) = true;

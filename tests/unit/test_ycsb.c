@@ -302,6 +302,18 @@ Test(ycsb, load_and_run_keep_their_own_summaries_however_put_together)
 	expect_load_and_run();
 }
 
+/* bin/ycsb.sh shows the command line on stdout. */
+Test(ycsb, a_command_line_behind_status_lines_goes_with_its_summary)
+{
+	read_text(LOAD_LINES RUN_LINES "/usr/bin/java -cp x site.ycsb.Client -load -threads 3\n" LOAD_BLOCK
+				       "/usr/bin/java -cp x site.ycsb.Client -t -threads 4\n" RUN_BLOCK);
+	expect_load_and_run();
+	cr_assert_eq(file.runs[0].phase, YCSB_PHASE_LOAD);
+	cr_assert_eq(file.runs[0].threads_asked, 3);
+	cr_assert_eq(file.runs[1].phase, YCSB_PHASE_RUN);
+	cr_assert_eq(file.runs[1].threads_asked, 4);
+}
+
 Test(ycsb, levels_of_a_sweep_are_paired_in_order)
 {
 	read_text(ZERO "2026-05-31 12:00:02:000 2 sec: 90 operations; \n"
