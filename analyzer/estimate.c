@@ -1,6 +1,7 @@
 #include "analyzer/estimate.h"
 
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_errno.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
@@ -19,9 +20,26 @@ double sample_probability(uint64_t size_bytes, uint64_t sample_bytes)
 
 /* ---- sums ---------------------------------------------------------------------------------------------- */
 
+/* Wilson and Hilferty, PNAS 17, 1931: good to a few percent, and for any tail. */
+static double chisq_approximately(double probability, double freedom)
+{
+	double spread = 2 / (9 * freedom);
+	double root = 1 - spread + gsl_cdf_ugaussian_Pinv(probability) * sqrt(spread);
+	return root > 0 ? freedom * root * root * root : 0;
+}
+
+/* GSL's iteration does not converge in the farthest tails, and would end the program. */
+static double chisq_quantile(double probability, double freedom)
+{
+	gsl_error_handler_t *handler = gsl_set_error_handler_off();
+	double quantile = gsl_cdf_chisq_Pinv(probability, freedom);
+	gsl_set_error_handler(handler);
+	return isfinite(quantile) && quantile >= 0 ? quantile : chisq_approximately(probability, freedom);
+}
+
 static double gamma_quantile(double mean, double variance, double probability)
 {
-	return variance / (2 * mean) * gsl_cdf_chisq_Pinv(probability, 2 * mean * mean / variance);
+	return variance / (2 * mean) * chisq_quantile(probability, 2 * mean * mean / variance);
 }
 
 static double low_at(const struct estimate *estimate, double tail)
@@ -52,7 +70,8 @@ double estimate_high(const struct estimate *estimate)
 	if (mean > 0 && variance > 0 && variance / mean < weight)
 		weight = variance / mean;
 	mean += weight;
-	return estimate->floor + gamma_quantile(mean, variance + weight * weight, 1 - TAIL);
+	double high = gamma_quantile(mean, variance + weight * weight, 1 - TAIL);
+	return estimate->floor + fmax(high, mean);
 }
 
 /* ---- peaks --------------------------------------------------------------------------------------------- */

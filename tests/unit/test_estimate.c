@@ -83,6 +83,20 @@ Test(estimate, rounding_that_is_left_over_does_no_harm)
 	cr_assert_float_eq(estimate_high(&left), 3688.9, 0.1);
 }
 
+/* A peak that was taken over so often that its low end lies where GSL's quantile gives up. */
+Test(estimate, the_farthest_tail_is_a_number)
+{
+	for (double k = 1; k < 1000; k *= 1.1)
+		for (double times = 1; times < 1e40; times *= 10) {
+			struct estimate live = samples(k);
+			struct peak peak = {
+				.value = live.value, .at = live, .replaced = times * live.variance};
+			peak_finish(&peak, &(struct estimate){.weight = 1000});
+			cr_assert(peak_low(&peak) >= 0 && peak_low(&peak) <= peak.value, "%g %g", k, times);
+			cr_assert_leq(peak.value, peak_high(&peak));
+		}
+}
+
 /* How many of 400 draws have an interval of bytes that holds the truth, and of blocks. */
 static void assert_covers(uint64_t size_bytes, uint64_t blocks)
 {
