@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "shim/lifecycle.h"
 #include "shim/stacks.h"
 #include "shim/unwind.h"
 
@@ -135,7 +136,9 @@ __attribute__((noinline)) void capture_failed(struct thread *thread, enum event_
 __attribute__((noinline)) void capture_unrecorded(enum event_kind kind, uint64_t address, uint64_t size_bytes)
 {
 	struct thread *thread = hooks_ready ? thread_self : NULL;
-	if (!thread || thread->mode == MODE_CLOSED || thread->guard != GUARD_WRITE)
+	bool without_slot = !thread && lifecycle_mode() != MODE_CLOSED;
+	bool interrupted = thread && thread->mode != MODE_CLOSED && thread->guard == GUARD_WRITE;
+	if (!without_slot && !interrupted)
 		return;
 	if (event_is_free((uint8_t)kind)) {
 		rings_count_shared(address ? capture_counter(kind) : COUNTER_NULL_FREE, 1);
@@ -146,7 +149,7 @@ __attribute__((noinline)) void capture_unrecorded(enum event_kind kind, uint64_t
 		rings_count_shared(address ? capture_counter(kind) : COUNTER_FAILED, 1);
 		rings_count_shared(COUNTER_ALLOC_BYTES, address ? size_bytes : 0);
 	}
-	if (thread->mode == MODE_FULL && (address || !event_is_free((uint8_t)kind)))
+	if (interrupted && thread->mode == MODE_FULL && (address || !event_is_free((uint8_t)kind)))
 		rings_count_shared(COUNTER_LOST_REENTRY, 1);
 }
 

@@ -14,9 +14,22 @@
 
 #define EXEC_PATH_BYTES 4096
 
+/* What the kernel starts by itself: an ELF file or a script that names its interpreter. Others fail with
+ * ENOEXEC, and a shell then reads them itself. A file that may be executed but not read is taken for good. */
+static bool has_known_format(int folder, const char *path)
+{
+	char magic[4] = {0};
+	int fd = (int)raw4(SYS_openat, folder, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	if (fd < 0)
+		return true;
+	raw_read(fd, magic, sizeof magic);
+	raw_close(fd);
+	return !memcmp(magic, "\177ELF", 4) || !memcmp(magic, "#!", 2);
+}
+
 static bool is_executable(int folder, const char *path)
 {
-	return path && raw3(SYS_faccessat, folder, (long)path, X_OK) == 0;
+	return path && raw3(SYS_faccessat, folder, (long)path, X_OK) == 0 && has_known_format(folder, path);
 }
 
 static const char *search_path(char *const environment[])

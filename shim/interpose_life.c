@@ -81,11 +81,14 @@ HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, voi
 static pid_t fork_recorded(pid_t (*next)(void))
 {
 	bool detaching = lifecycle_is_detaching();
+	modules_hold();
 	pid_t child = next();
 	if (child == 0) {
+		modules_after_fork();
 		lifecycle_after_fork(detaching);
 		return 0;
 	}
+	modules_release();
 	struct thread *thread = thread_enter_region();
 	if (thread)
 		capture_event(

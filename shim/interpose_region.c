@@ -405,6 +405,8 @@ HOOK long syscall_hook(long number, long a, long b, long c, long d, long e, long
 					 (int)c, (int)d, (int)e, f);
 	if (number == SYS_process_madvise)
 		return syscall_madvise_other((long[]){a, b, c, d, e, f});
+	if (number == SYS_exit)
+		registry_note_exit((int)a);
 	if (number == SYS_exit_group)
 		lifecycle_finish(END_UNDERSCORE_EXIT, (int)a);
 	return real.syscall(number, a, b, c, d, e, f);

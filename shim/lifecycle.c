@@ -28,6 +28,7 @@ uint32_t hooks_ready;
 static struct {
 	_Atomic uint32_t phase;
 	_Atomic uint32_t finishing; /* somebody ends the trace */
+	_Atomic uint32_t finished;  /* and has done so */
 	int pid;		    /* of the process that records, or decided not to */
 	bool detached;		    /* a child of a traced process that left its parent's session */
 	bool wanted;		    /* by mode and name; a child may still be silent */
@@ -95,7 +96,7 @@ static bool create_files(void)
 		error = rings_create(rings, nonce, config.ring_mib * MIB);
 	if (error) {
 		complain_about_path(path, error);
-		tracefile_close();
+		tracefile_discard();
 	}
 	return !error;
 }
@@ -212,13 +213,26 @@ static bool is_vfork_child(void)
 	return raw_pid() != life.pid && !lifecycle_is_forked_child();
 }
 
+#define FINISH_WAIT_MS 5000
+
+static void wait_for_finish(void)
+{
+	struct timespec pause = {0, 1000000};
+	for (int waited = 0; !atomic_load(&life.finished) && waited < FINISH_WAIT_MS; waited++)
+		raw2(SYS_nanosleep, (long)&pause, 0);
+}
+
 bool lifecycle_finish(enum end_reason reason, int status)
 {
-	if (lifecycle_phase() != PHASE_RECORDING || lifecycle_is_forked_child() || is_vfork_child() ||
-	    writer_is_self())
+	enum phase phase = lifecycle_phase();
+	if ((phase != PHASE_RECORDING && phase != PHASE_STOPPED) || lifecycle_is_forked_child() ||
+	    is_vfork_child() || writer_is_self())
 		return false;
-	if (atomic_exchange(&life.finishing, 1))
+	if (atomic_exchange(&life.finishing, 1)) {
+		writer_wait_finished(); /* another thread ends the process too: not before the trace is whole
+					 */
 		return false;
+	}
 	int error = errno;
 	struct thread *thread = thread_enter_region();
 	if (thread)
@@ -228,12 +242,14 @@ bool lifecycle_finish(enum end_reason reason, int status)
 	set_phase(PHASE_STOPPED);
 	registry_set_mode(MODE_CLOSED);
 	writer_finish(reason, status);
+	atomic_store(&life.finished, 1);
 	errno = error;
 	return true;
 }
 
 void lifecycle_resume(void)
 {
+	atomic_store(&life.finished, 0);
 	atomic_store(&life.finishing, 0);
 	set_phase(PHASE_RECORDING);
 	registry_set_mode(config.mode);
@@ -285,15 +301,19 @@ static void start_anew(void)
 	writer_forget();
 	modules_after_fork();
 	life.writer_started = false;
+	atomic_store(&life.finished, 0);
 	atomic_store(&life.finishing, 0);
 	mark_alive();
 	start_recording();
 	start_writer();
 }
 
+/* Only the first fork can be the second half of a daemon's double fork. */
 bool lifecycle_is_detaching(void)
 {
-	return lifecycle_phase() == PHASE_RECORDING && life.detached && registry_live() == 1;
+	bool detaching = lifecycle_phase() == PHASE_RECORDING && life.detached && registry_live() == 1;
+	life.detached = false;
+	return detaching;
 }
 
 void lifecycle_after_fork(bool detaching)

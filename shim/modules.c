@@ -14,6 +14,7 @@ static struct {
 	_Atomic uint32_t generation;
 	_Atomic uint32_t busy;
 	_Atomic uint32_t due;
+	_Atomic uint32_t held; /* forks under way */
 	char *paths;
 	uint64_t paths_used;
 	unsigned long long adds, subs;
@@ -171,10 +172,15 @@ static bool reserve(void)
 	return modules.entries && modules.paths;
 }
 
+/* The two flags are sequentially consistent: either the fork sees us busy, or we see that it holds. */
 bool modules_refresh(void)
 {
-	if (atomic_exchange_explicit(&modules.busy, 1, memory_order_acquire))
+	if (atomic_exchange(&modules.busy, 1))
 		return false;
+	if (atomic_load(&modules.held)) {
+		atomic_store(&modules.busy, 0);
+		return false;
+	}
 	uint32_t before = modules_generation();
 	if (reserve() && dl_iterate_phdr(changed, NULL) == 1) {
 		for (uint32_t i = 0; i < atomic_load_explicit(&modules.count, memory_order_relaxed); i++)
@@ -237,7 +243,21 @@ bool modules_own(uint64_t address)
 	return address >= modules.own_start && address < modules.own_end;
 }
 
+void modules_hold(void)
+{
+	struct timespec pause = {0, 50000};
+	atomic_fetch_add(&modules.held, 1);
+	for (unsigned waits = 0; atomic_load(&modules.busy) && waits < 2000; waits++)
+		raw2(SYS_nanosleep, (long)&pause, 0);
+}
+
+void modules_release(void)
+{
+	atomic_fetch_sub(&modules.held, 1);
+}
+
 void modules_after_fork(void)
 {
+	atomic_store(&modules.held, 0);
 	atomic_store_explicit(&modules.busy, 0, memory_order_relaxed);
 }

@@ -52,6 +52,11 @@ int modules_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *),
 /* The address range of the shim itself. */
 bool modules_own(uint64_t address);
 
+/* Around a fork: no refresh, which holds the loader's lock, is under way in another thread while the process
+ * is copied. */
+void modules_hold(void);
+void modules_release(void);
+
 /* After a fork: the lock may have been held by a thread that is gone. */
 void modules_after_fork(void);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/prctl.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "shim/capture.h"
 #include "shim/keyframe.h"
@@ -156,6 +157,52 @@ unsigned registry_live(void)
 	for (uint32_t i = 0; i < end; i++)
 		live += atomic_load_explicit(&rings_slot(i)->state, memory_order_relaxed) == SLOT_LIVE;
 	return live;
+}
+
+/* ---- the guest as a whole -------------------------------------------------------------------------- */
+
+/* Neither gone nor a zombie (a leader that ended before the others stays as one). */
+static bool task_runs(uint32_t tid)
+{
+	char path[64], text[256];
+	snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+	int fd = raw_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		return fd != -ENOENT;
+	long length = raw_read(fd, text, sizeof text - 1);
+	raw_close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	const char *state = strrchr(text, ')');
+	return !state || !state[1] || (state[2] != 'Z' && state[2] != 'X');
+}
+
+static _Atomic int last_exit;
+
+void registry_note_exit(int status)
+{
+	atomic_store(&last_exit, status);
+}
+
+int registry_last_exit(void)
+{
+	return atomic_load(&last_exit);
+}
+
+bool registry_guest_is_gone(void)
+{
+	uint32_t end = rings_slots_end();
+	bool seen = false;
+	if (rings_shared(COUNTER_LOST_NO_THREAD))
+		return false; /* some are not known to us */
+	for (uint32_t i = 0; i < end; i++) {
+		struct ring_slot *slot = rings_slot(i);
+		if (atomic_load_explicit(&slot->state, memory_order_acquire) != SLOT_LIVE)
+			continue;
+		seen = true;
+		if (task_runs(slot->kernel_tid))
+			return false;
+	}
+	return seen && atomic_load(&guest_threads) <= registry_live();
 }
 
 /* ---- reaping

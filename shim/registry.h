@@ -25,6 +25,14 @@ void registry_set_mode(enum thread_mode mode);
 /* Number of live threads of the guest that have been seen. */
 unsigned registry_live(void);
 
+/* A thread ends by the bare system call: the kernel gives the process the status of its last thread. */
+void registry_note_exit(int status);
+int registry_last_exit(void);
+
+/* Writer: no thread but the caller is left in the process (they went past every hook: system call, seccomp).
+ */
+bool registry_guest_is_gone(void);
+
 /* Writer: takes back the slots of threads that are gone. */
 void registry_reap(void);
 

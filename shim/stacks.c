@@ -9,7 +9,7 @@
 
 #define TABLE_ENTRIES (1u << 19)
 #define STACKS_MAX    (1u << 18) /* half of the table: probes stay short */
-#define FRAMES_MAX    (UINT64_C(1) << 24)
+#define FRAMES_MAX    (UINT64_C(1) << 22)
 #define PROBES_MAX    64u
 
 /* Values of `id` that are no number. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
@@ -12,15 +13,17 @@
 
 #include "shim/raw.h"
 
-#define SUFFIX_LAST   100000
-#define RAW_BYTES_MAX (512u << 10) /* of one block */
-#define PROCESS_BYTES (16u << 10)  /* room for the process block */
+#define HIGH_DESCRIPTOR 65536u
+#define SUFFIX_LAST	100000
+#define RAW_BYTES_MAX	(512u << 10) /* of one block */
+#define PROCESS_BYTES	(16u << 10)  /* room for the process block */
 #define STORED_BYTES_MAX                                                                                     \
 	((size_t)ZSTD_COMPRESSBOUND(RAW_BYTES_MAX) + sizeof(struct block_header) + BLOCK_ALIGNMENT_BYTES)
 #define ZSTD_WORKSPACE (2u << 20) /* level 1 with a window of RAW_BYTES_MAX needs 1.2 MiB */
 
 static struct {
 	int fd;
+	bool shared_table; /* with the guest */
 	char path[TRACEFILE_PATH_BYTES];
 	dev_t device;
 	ino_t inode;
@@ -50,8 +53,17 @@ static bool rings_exist(void)
 	return exists(rings);
 }
 
+/* A device, a folder or a pipe under that name is a mistake, not an earlier trace. */
+static bool is_something_else(const char *path)
+{
+	struct stat status;
+	return raw4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0) == 0 && !S_ISREG(status.st_mode);
+}
+
 static int create_new(const char *path)
 {
+	if (is_something_else(path))
+		return -EINVAL;
 	for (int suffix = 1; suffix <= SUFFIX_LAST; suffix++) {
 		if (suffix == 1)
 			snprintf(file.path, sizeof file.path, "%s", path);
@@ -137,6 +149,13 @@ int tracefile_fd(void)
 	return file.fd;
 }
 
+void tracefile_discard(void)
+{
+	if (file.fd >= 0)
+		raw3(SYS_unlinkat, AT_FDCWD, (long)file.path, 0);
+	tracefile_close();
+}
+
 void tracefile_close(void)
 {
 	if (file.fd >= 0)
@@ -158,11 +177,27 @@ static bool still_our_file(void)
 	       status.st_ino == file.inode;
 }
 
+static void move_high(int *fd)
+{
+	struct rlimit limit = {1024, 1024};
+	raw4(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
+	rlim_t top = limit.rlim_cur < HIGH_DESCRIPTOR ? limit.rlim_cur : HIGH_DESCRIPTOR;
+	long high = *fd < 0 ? -1 : raw3(SYS_fcntl, *fd, F_DUPFD_CLOEXEC, (long)(top - top / 8));
+	if (high < 0)
+		return;
+	raw_close(*fd);
+	*fd = (int)high;
+}
+
 static bool ensure_open(void)
 {
 	if (still_our_file())
 		return true;
-	return tracefile_open() == 0 && still_our_file();
+	if (tracefile_open() != 0)
+		return false;
+	if (file.shared_table)
+		move_high(&file.fd);
+	return still_our_file();
 }
 
 /* A size limit raises SIGXFSZ, which kills: it is blocked in the writer, and taken back here. */
@@ -277,6 +312,19 @@ bool tracefile_keyframe_due(void)
 		return false;
 	file.keyframe_position = file.appended_bytes;
 	return true;
+}
+
+void tracefile_end(void)
+{
+	if (!file.region_end && still_our_file())
+		raw2(SYS_ftruncate, file.fd, (long)file.position);
+}
+
+void tracefile_move_high(int *other)
+{
+	file.shared_table = true;
+	move_high(&file.fd);
+	move_high(other);
 }
 
 uint64_t tracefile_stored_bytes(void)

@@ -30,6 +30,9 @@ int tracefile_open(void);
 /* Gives the descriptor (-1: none), for keeping it when others are closed. */
 int tracefile_fd(void);
 
+/* A trace that could not be begun: closes and removes what tracefile_create() made, if anything. */
+void tracefile_discard(void);
+
 /* Closes the descriptor; the rest of the state stays. */
 void tracefile_close(void);
 
@@ -44,6 +47,13 @@ struct block_times {
 #define TRACEFILE_PLAIN 0
 bool tracefile_append(enum block_type type, const void *payload, size_t bytes, struct block_times times,
 		      int level);
+
+/* Cuts off what a block that found no room left behind the end of the file. */
+void tracefile_end(void);
+
+/* Where the guest shares our descriptors: moves this file's and `*other` to high numbers, out of the way of
+ * what the guest opens after it has closed all it does not know. */
+void tracefile_move_high(int *other);
 
 /* A flight recorder's region has been half filled since the last call that returned true, or is new: so that
  * there is always one whole keyframe in it. */

@@ -102,9 +102,12 @@ static void write_snapshot(void)
 	writer.marked_blocks = gather_blocks();
 }
 
-static void write_modules_if_changed(void)
+static void write_modules_if_changed(bool look)
 {
-	modules_refresh();
+	if (look)
+		modules_refresh();
+	else
+		modules_refresh_if_due();
 	if (modules_generation() == writer.modules_written)
 		return;
 	writer.modules_written = modules_generation();
@@ -117,7 +120,7 @@ static void tick(uint64_t now_ns)
 	gather_ready();
 	gather_write();
 	if (now_ns >= writer.next_snapshot_ns) {
-		write_modules_if_changed();
+		write_modules_if_changed(false);
 		write_snapshot();
 		writer.next_snapshot_ns += config.interval_ms * NS_PER_MS;
 		if (writer.next_snapshot_ns <= now_ns)
@@ -151,17 +154,28 @@ static void write_end(void)
 	if (!tracefile_append(BLOCK_END, &end, sizeof end, (struct block_times){end.mark.time, end.mark.time},
 			      TRACEFILE_PLAIN))
 		return; /* the rings stay: they hold the counters that the file lacks */
+	tracefile_end();
 	tracefile_rings_path(rings);
 	raw3(SYS_unlinkat, AT_FDCWD, (long)rings, 0);
 }
 
+/* Hooks that were past the look at their thread's mode when recording was closed: they need some hundred
+ * nanoseconds. */
+static void let_hooks_end(void)
+{
+	struct timespec pause = {0, 200000};
+	if (registry_live() > 1)
+		raw2(SYS_nanosleep, (long)&pause, 0);
+}
+
 static void finish(void)
 {
+	let_hooks_end();
 	gather_ready();
 	for_each_thread(take_all);
 	gather_write();
 	writer.watermark = clock_now();
-	write_modules_if_changed();
+	write_modules_if_changed(true);
 	keyframe_write_threads();
 	if (config.max_mib || rings_shared(COUNTER_LOST_DISK))
 		keyframe_write_all();
@@ -181,7 +195,7 @@ static bool is_kept(int fd)
 
 /* In a table of our own: closes the copies of the guest's descriptors, which would keep its pipes and sockets
  * open. */
-static void close_inherited(void)
+static void close_listed(int folder)
 {
 	struct entry {
 		uint64_t inode;
@@ -191,9 +205,8 @@ static void close_inherited(void)
 		char name[];
 	};
 	_Alignas(8) char listing[4096];
-	int folder = raw_open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY, 0);
 	long got;
-	while (folder >= 0 && (got = raw3(SYS_getdents64, folder, (long)listing, sizeof listing)) > 0) {
+	while ((got = raw3(SYS_getdents64, folder, (long)listing, sizeof listing)) > 0) {
 		for (long at = 0; at < got;) {
 			const struct entry *entry = (const void *)(listing + at);
 			int fd = 0;
@@ -205,8 +218,21 @@ static void close_inherited(void)
 			at += entry->bytes;
 		}
 	}
-	if (folder >= 0)
+}
+
+#define DESCRIPTORS_WITHOUT_PROC 65536
+
+static void close_inherited(void)
+{
+	int folder = raw_open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY, 0);
+	if (folder >= 0) {
+		close_listed(folder);
 		raw_close(folder);
+		return;
+	}
+	for (int fd = 0; fd < DESCRIPTORS_WITHOUT_PROC; fd++)
+		if (!is_kept(fd))
+			raw_close(fd);
 }
 
 static void sleep_until(uint64_t due_ns)
@@ -262,8 +288,21 @@ static void set_up_thread(void)
 	open_files();
 	if (own_table)
 		close_inherited();
+	else
+		tracefile_move_high(&writer.rings_fd);
 	atomic_store(&writer.ready, 1);
 	raw_futex_wake(&writer.ready);
+}
+
+/* The guest's last thread left past every hook of ours. As the last one we end the process, with the leader's
+ * status. */
+static void end_with_guest(void)
+{
+	writer.reason = END_EXIT;
+	registry_set_mode(MODE_CLOSED);
+	finish();
+	for (;;)
+		raw1(SYS_exit, registry_last_exit());
 }
 
 static void *writer_main(void *argument)
@@ -275,8 +314,11 @@ static void *writer_main(void *argument)
 		gather_ready();
 		rings_provide(writer.rings_fd);
 		uint64_t now_ns = clock_monotonic_ns();
-		if (now_ns >= writer.next_tick_ns)
+		if (now_ns >= writer.next_tick_ns) {
+			if (registry_guest_is_gone())
+				end_with_guest();
 			tick(now_ns);
+		}
 		obey();
 		if (atomic_load(&writer.command) == COMMAND_RETIRE)
 			break;
@@ -354,6 +396,17 @@ static void finish_here(void)
 	atomic_store(&writer.command, COMMAND_FINISHED);
 }
 
+void writer_wait_finished(void)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + FINISH_WAIT_NS;
+	while (writer.has_thread && !writer_is_self() && atomic_load(&writer.command) == COMMAND_FINISH) {
+		uint64_t now_ns = clock_monotonic_ns();
+		if (now_ns >= deadline_ns)
+			return;
+		raw_futex_wait(&writer.command, COMMAND_FINISH, deadline_ns - now_ns);
+	}
+}
+
 bool writer_finish(enum end_reason reason, int status)
 {
 	writer.reason = reason;
@@ -364,14 +417,8 @@ bool writer_finish(enum end_reason reason, int status)
 	}
 	atomic_store(&writer.command, COMMAND_FINISH);
 	writer_wake();
-	uint64_t deadline_ns = clock_monotonic_ns() + FINISH_WAIT_NS;
-	while (atomic_load(&writer.command) == COMMAND_FINISH) {
-		uint64_t now_ns = clock_monotonic_ns();
-		if (now_ns >= deadline_ns)
-			return false;
-		raw_futex_wait(&writer.command, COMMAND_FINISH, deadline_ns - now_ns);
-	}
-	return true;
+	writer_wait_finished();
+	return atomic_load(&writer.command) != COMMAND_FINISH;
 }
 
 /* Whether the thread is gone for libc too is only seen by its kernel thread being gone. */
