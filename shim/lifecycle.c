@@ -229,8 +229,7 @@ bool lifecycle_finish(enum end_reason reason, int status)
 	    is_vfork_child() || writer_is_self())
 		return false;
 	if (atomic_exchange(&life.finishing, 1)) {
-		writer_wait_finished(); /* another thread ends the process too: not before the trace is whole
-					 */
+		wait_for_finish(); /* another thread ends the process too: not before the trace is whole */
 		return false;
 	}
 	int error = errno;

@@ -396,7 +396,7 @@ static void finish_here(void)
 	atomic_store(&writer.command, COMMAND_FINISHED);
 }
 
-void writer_wait_finished(void)
+static void wait_finished(void)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + FINISH_WAIT_NS;
 	while (writer.has_thread && !writer_is_self() && atomic_load(&writer.command) == COMMAND_FINISH) {
@@ -417,7 +417,7 @@ bool writer_finish(enum end_reason reason, int status)
 	}
 	atomic_store(&writer.command, COMMAND_FINISH);
 	writer_wake();
-	writer_wait_finished();
+	wait_finished();
 	return atomic_load(&writer.command) != COMMAND_FINISH;
 }
 

@@ -31,9 +31,6 @@ void writer_wake(void);
  */
 bool writer_finish(enum end_reason reason, int status);
 
-/* Waits, as long at most, for a writer_finish() that another thread has called. */
-void writer_wait_finished(void);
-
 /* The end did not come (an exec that failed): goes on after writer_finish(). */
 void writer_resume(void);
 
