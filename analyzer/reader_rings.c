@@ -149,26 +149,47 @@ static int by_thread_sequence(const void *a, const void *b)
 
 /* ---- the file ------------------------------------------------------------------------------------------ */
 
+#define LIVE_READS_MAX 8
+
+/* While the guest runs, an ended thread's counters may move from its slot into the header's sums between our
+ * looks at the two. The epoch tells; then all is read again. */
+static bool moved_meanwhile(struct trace *trace, const struct rings_header *header)
+{
+	uint64_t epoch;
+	struct error ignored = {0};
+	int got = read_at(trace->rings_fd, trace->rings_path, &epoch, sizeof epoch,
+			  offsetof(struct rings_header, retired_epoch), &ignored);
+	return got == 1 && epoch != atomic_load_explicit(&header->retired_epoch, memory_order_relaxed);
+}
+
+static bool read_once(struct trace *trace, struct rings_header *header, struct error *error)
+{
+	int got = read_at(trace->rings_fd, trace->rings_path, header, sizeof *header, 0, error);
+	if (got == 0)
+		rings_bad(trace, 0, "the rings file is cut off in its header");
+	if (got != 1 || !header_usable(trace, header))
+		return got >= 0;
+	trace->info.rings = true;
+	trace->info.counters_known = true;
+	trace->ring_chunks_count = 0;
+	memset(trace->info.counters, 0, sizeof trace->info.counters);
+	add_counters(trace, header->shared_counters);
+	add_retired(trace, header);
+	return read_extents(trace, header, error);
+}
+
 static bool rings_read(struct trace *trace, struct error *error)
 {
 	struct rings_header *header = malloc(sizeof *header);
 	if (!header)
 		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
-	int got = read_at(trace->rings_fd, trace->rings_path, header, sizeof *header, 0, error);
-	bool good = got >= 0;
-	if (got == 0)
-		rings_bad(trace, 0, "the rings file is cut off in its header");
-	if (got == 1 && header_usable(trace, header)) {
-		trace->info.rings = true;
-		trace->info.counters_known = true;
-		memset(trace->info.counters, 0, sizeof trace->info.counters);
-		add_counters(trace, header->shared_counters);
-		add_retired(trace, header);
-		good = read_extents(trace, header, error);
-		if (trace->ring_chunks_count)
-			qsort(trace->ring_chunks, trace->ring_chunks_count, sizeof *trace->ring_chunks,
-			      by_thread_sequence);
-	}
+	bool good = read_once(trace, header, error);
+	for (unsigned reads = 1;
+	     good && trace->info.rings && reads < LIVE_READS_MAX && moved_meanwhile(trace, header); reads++)
+		good = read_once(trace, header, error);
+	if (trace->ring_chunks_count)
+		qsort(trace->ring_chunks, trace->ring_chunks_count, sizeof *trace->ring_chunks,
+		      by_thread_sequence);
 	free(header);
 	return good;
 }

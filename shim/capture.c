@@ -7,6 +7,7 @@
 #include "shim/unwind.h"
 
 unsigned capture_stack_depth;
+bool capture_regions_may_warm;
 
 /*
  * The present stack's number. In an allocator hook the thread may be warmed up here; inside an allocator call
@@ -264,7 +265,7 @@ void capture_event(struct thread *thread, enum counter counter, struct trace_eve
 	if (event->end_time < event->time)
 		event->end_time = event->time;
 	if (wants_stack(event->kind))
-		event->stack_id = stack_now(thread, event->time, !nested);
+		event->stack_id = stack_now(thread, event->time, !nested && capture_regions_may_warm);
 	write_extended(thread, event);
 	thread_guard_back(thread, outer);
 }

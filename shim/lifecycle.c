@@ -130,6 +130,7 @@ static void start_recording(void)
 		modules_refresh();
 	capture_stack_depth = strcmp(unwind_name(), "none") ? config.stack_depth : 0;
 	source_warn();
+	capture_regions_may_warm = source_is_interposed();
 	process_block_write();
 	tracefile_close();
 	registry_start();
@@ -381,8 +382,8 @@ static struct thread *attach(bool counted)
 
 void thread_attach_new(void)
 {
-	if (!thread_self)
-		attach(true);
+	if (!thread_self && attach(true) && capture_stack_depth && !capture_regions_may_warm)
+		unwind_warm(thread_self); /* no later hook may */
 }
 
 __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame)

@@ -15,21 +15,21 @@ static void *bound(void)
 	return dlsym(RTLD_DEFAULT, "malloc");
 }
 
-static bool is_ours(void)
+bool source_is_interposed(void)
 {
 	return bound() == (void *)malloc_hook;
 }
 
 const char *source_name(void)
 {
-	return is_ours() ? "interposed" : "blind";
+	return source_is_interposed() ? "interposed" : "blind";
 }
 
 const char *source_reason(void)
 {
 	static char reason[512];
 	Dl_info object;
-	if (is_ours())
+	if (source_is_interposed())
 		return "the program's calls of malloc bind to libmtrace.so, which forwards them to the next "
 		       "allocator";
 	const char *name = dladdr(bound(), &object) && object.dli_fname ? object.dli_fname : "another object";
@@ -41,7 +41,7 @@ const char *source_reason(void)
 
 void source_warn(void)
 {
-	if (!is_ours())
+	if (!source_is_interposed())
 		diag("%s; region calls are recorded; allocator calls are seen only where the program is "
 		     "linked against "
 		     "a shared allocator, or libmtrace.so stands first in LD_PRELOAD",

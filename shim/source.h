@@ -6,6 +6,11 @@
 #ifndef MTRACE_SOURCE_H
 #define MTRACE_SOURCE_H
 
+#include <stdbool.h>
+
+/* The program's calls of malloc come to us. */
+bool source_is_interposed(void);
+
 /* "interposed" or "blind". */
 const char *source_name(void);
 
