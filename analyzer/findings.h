@@ -27,7 +27,8 @@ struct finding_list {
  * live-bytes-partial, malloc-blind, no-stacks, unwinder-missing, stackless, symbols-unmatched, no-wall-clock,
  * clock-step, huge-stale, no-intervals, estimated. Of the client and the correlations: ycsb-none,
  * ycsb-no-overlap, ycsb-no-series, ycsb-no-clock, ycsb-elsewhere, ycsb-too-short, ycsb-flags,
- * series-unusable, run-unused, no-support. Of the plots: no-plots. Of inputs that cmd_report.c left out: input-unread.
+ * series-unusable, run-unused, no-support. Of the plots: no-plots. Of inputs that cmd_report.c left out:
+ * input-unread.
  */
 bool findings_collect(struct report *report);
 

@@ -258,7 +258,8 @@ Test(sampling, threads_share_counters)
 	cr_assert_eq(filter_words_in_use(), 0);
 }
 
-/* A block whose free went past the hooks is sampled again; an entry before its own has become free meanwhile. */
+/* A block whose free went past the hooks is sampled again; an entry before its own has become free meanwhile.
+ */
 Test(sampling, inserted_again_is_there_once)
 {
 	uint64_t blocks[2], at = UINT64_C(0x7f0000000000), found = 0;
