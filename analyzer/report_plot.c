@@ -35,12 +35,12 @@ static bool is_ours(const char *file)
 {
 	static const char *const others[] = {"sites", "sizes"};
 	const char *dot = strrchr(file, '.');
-	if (!dot || (strcmp(dot, ".gp") && strcmp(dot, ".png") && strcmp(dot, ".svg")))
+	if (!dot || (strcmp(dot, ".gp") != 0 && strcmp(dot, ".png") != 0 && strcmp(dot, ".svg") != 0))
 		return false;
 	for (size_t i = 0; i < plot_series_figures() + 2; i++) {
 		const char *name = i < 2 ? others[i] : plot_series_name(i - 2);
 		size_t length = strlen(name);
-		if (strncmp(file, name, length))
+		if (strncmp(file, name, length) != 0)
 			continue;
 		const char *rest = file + length;
 		if (*rest == '-')
