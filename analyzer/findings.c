@@ -173,12 +173,17 @@ static bool find_allocator(const struct subject *subject)
 {
 	const char *source = trace_key(subject->stage->trace, "malloc_source");
 	const char *reason = trace_key(subject->stage->trace, "malloc_source_reason");
-	if (!source || strcmp(source, "blind") != 0)
+	const char *module = trace_key(subject->stage->trace, "patch_module");
+	bool blind = source && !strcmp(source, "blind");
+	bool partly = source && !strcmp(source, "interposed") && module &&
+		      !trace_key(subject->stage->trace, "patch_time");
+	if (!blind && !partly)
 		return true;
 	return findings_add(
-		subject->list, "malloc-blind",
-		"%s: the program's own allocator could not be entered%s%s. Its allocations are not in the "
-		"trace; region calls, faults and memory are.",
+		subject->list, blind ? "malloc-blind" : "malloc-partly-blind",
+		"%s: the program's own allocator could not be entered%s%s. Its allocations are not in "
+		"the trace; region calls, faults and memory are. MTRACE_PATCH=auto enters it where the "
+		"system lets code be changed.",
 		subject->path, reason && *reason ? ": " : "", reason ? reason : "");
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/format.h"
+#include "analyzer/patches.h"
 #include "analyzer/sites.h"
 
 uint64_t info_allocs(const uint64_t counters[COUNTER_COUNT])
@@ -244,8 +245,8 @@ json_t *info_json(const struct trace *trace, const struct livemap_totals *live,
 	put_rseq(object, trace);
 	put_key(object, trace, "malloc_source", "malloc_source");
 	put_key(object, trace, "malloc_source_reason", "malloc_source_reason");
-	json_put(object, "patched", json_array());
-	json_put_null(object, "patched_at_s");
+	json_put(object, "patched", patches_json(trace));
+	json_put(object, "patched_at_s", patched_at_json(trace));
 	json_put_count(object, "trace_bytes", info->trace_bytes);
 	json_put_count(object, "stored_bytes", info->stored_bytes);
 	json_put_count(object, "raw_bytes", info->raw_bytes);

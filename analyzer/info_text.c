@@ -4,6 +4,7 @@
 #include "analyzer/command.h"
 #include "analyzer/format.h"
 #include "analyzer/info.h"
+#include "analyzer/patches.h"
 
 static const char *key_or(const struct trace *trace, const char *key, const char *otherwise)
 {
@@ -52,6 +53,8 @@ static void print_how(FILE *file, const struct trace *trace)
 		 trace_key(trace, "malloc_source_reason") ? ": " : "",
 		 key_or(trace, "malloc_source_reason", ""));
 	row(file, "allocator", text);
+	if (patches_text(trace, text, sizeof text))
+		row(file, "patched", text);
 	if (info->flight_recorder) {
 		snprintf(text, sizeof text, "flight recorder: holds the time from %s on",
 			 format_seconds(a, trace_seconds(trace, info->first_time)));

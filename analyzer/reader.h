@@ -96,6 +96,13 @@ void trace_close(struct trace *trace); /* NULL is fine */
 
 const struct trace_info *trace_info(const struct trace *trace);
 
+/* A line of the process block, as it is there: keys may occur more than once. */
+struct process_key {
+	char *name;
+	char *value;
+};
+const struct process_key *trace_keys(const struct trace *trace, size_t *count);
+
 /* A key of the process block (FORMAT.md lists them), unescaped; NULL where it is not there. */
 const char *trace_key(const struct trace *trace, const char *key);
 /* The same as a decimal number; false where it is not there or not a number. */

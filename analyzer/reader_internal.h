@@ -34,11 +34,6 @@ struct block_hole {
 	uint64_t bytes;
 };
 
-struct process_key {
-	char *name;
-	char *value;
-};
-
 /* Sorted by time; realtime and monotonic never step back. */
 struct clock_point {
 	uint64_t time;

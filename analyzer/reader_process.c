@@ -57,6 +57,12 @@ void process_free(struct trace *trace)
 	free(trace->keys);
 }
 
+const struct process_key *trace_keys(const struct trace *trace, size_t *count)
+{
+	*count = trace->keys_count;
+	return trace->keys;
+}
+
 const char *trace_key(const struct trace *trace, const char *key)
 {
 	for (size_t i = 0; i < trace->keys_count; i++)

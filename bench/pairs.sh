@@ -4,7 +4,8 @@
 # arm      one way to run the same program: untraced, under the shim in a mode, under a peer
 # base     the arm that another is compared with; it runs in the same round
 # round    each arm once, right after each other; the order changes from round to round, so that a drift of the
-#          machine meets all of them
+#          machine meets all of them. ycsb runs its base a second time in each round (arm "again"): the mean of the
+#          two is what the others are compared with, and the ratio of the two shows the noise
 #
 # A figure of an arm is compared within its round, and the median over the rounds is what is reported, with the least
 # and the greatest beside it. Lost events are summed over the rounds; bytes on disk are per event, where each call is
@@ -65,7 +66,7 @@ arm_prefix() {
 	local traced=(env "LD_PRELOAD=$shim" "MTRACE_OUT=$out/trace.mtr")
 	local profile=prof:true,lg_prof_sample:19,prof_final:false
 	case $1 in
-	untraced) prefix=(env) ;;
+	untraced | again) prefix=(env) ;;
 	sample) prefix=("${traced[@]}" MTRACE_MODE=sample) ;;
 	full) prefix=("${traced[@]}" MTRACE_MODE=full MTRACE_STACK_DEPTH=0) ;;
 	full-stacks) prefix=("${traced[@]}" MTRACE_MODE=full) ;;
@@ -228,6 +229,8 @@ table() {
 					base = base_of(arm)
 					if (arm == base || !((w, base, i, metric) in value)) continue
 					b = value[w, base, i, metric]
+					if (base == "untraced" && arm != "again" && ((w, "again", i, metric) in value))
+						b = (b + value[w, "again", i, metric]) / 2
 					against[++m] = how == "ratio" ? own[n] / b : own[n] - b
 				}
 				split("", sorted)

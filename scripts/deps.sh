@@ -21,6 +21,7 @@ packages() {
 	cat <<'TABLE'
 runtime need gnuplot-nox|gnuplot-qt|gnuplot-x11         plots of the report
 runtime need libunwind8|libunwind8t64                   stacks recorded in the guest
+runtime want libzydis4.1|libzydis4.0|libzydis3.2        instruction decoder, for programs with their own malloc
 build   need gcc                                        C compiler
 build   need g++                                        C++ guests of the tests
 build   need libc6-dev                                  headers of the C library
@@ -30,6 +31,7 @@ build   want ccache                                     faster rebuilds
 build   need libzstd-dev                                compressed blocks of the trace
 build   need liburcu-dev                                lock-free hand-over to the writer
 build   need libunwind-dev                              stacks
+build   need libzydis-dev                               patching of entry points (x86-64)
 build   need libxxhash-dev                              checksums of the trace
 build   need libjansson-dev                             JSON output
 build   need libdw-dev                                  symbols and lines

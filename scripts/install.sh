@@ -3,8 +3,9 @@
 #
 # Puts below $DESTDIR$PREFIX (default /usr/local), and with `uninstall` removes again:
 #   bin/mtrace-analyze         the analyzer
-#   lib/mtrace/libmtrace.so    the shim, and beside it the libunwind that it opens at run time, with what that needs,
-#                              so that the folder can be copied to a host or into a container without libunwind
+#   lib/mtrace/libmtrace.so    the shim, and beside it the libraries that it opens at run time (libunwind; on x86-64
+#                              Zydis), with what they need, so that the folder can be copied to a host or into a
+#                              container without them
 #   share/mtrace/              scripts for users, and the format of the trace
 #   share/doc/mtrace/          README and licence
 # Packages put nothing here: the libraries are copies of this system's, and need a C library no older than its own.
@@ -16,14 +17,17 @@ prefix=${DESTDIR:-}${PREFIX:-/usr/local}
 build=${BUILD:-build}
 user_scripts=(testrun.sh campaign.sh thp.sh)
 
-# The system's libunwind and the libraries that it needs, the C library's own apart: their paths, one a line.
-unwind_libraries() {
+# A library of the system and those that it needs, the C library's own apart: their paths, one a line.
+library_paths() {
 	local path
-	path=$("${CC:-gcc}" -print-file-name=libunwind.so.8)
+	path=$("${CC:-gcc}" -print-file-name="$1")
 	[ -e "$path" ] || return 0
 	say "$path"
-	ldd "$path" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | grep -vE '/(libc|libm|libdl|libpthread|libgcc_s|ld-linux[^/]*)\.so'
+	ldd "$path" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | grep -vE '/(libc|libm|libdl|libpthread|libgcc_s|ld-linux[^/]*)\.so' || true
 }
+
+# What the shim opens at run time, under the names that it asks for.
+decoder=$(strings -a "$build/libmtrace.so" 2>/dev/null | grep -m1 -x 'libZydis\.so\.[0-9.]*' || true)
 
 install_all() {
 	local library name
@@ -33,11 +37,12 @@ install_all() {
 	install -d "$prefix/bin" "$prefix/lib/mtrace" "$prefix/share/mtrace" "$prefix/share/doc/mtrace"
 	install -m 755 "$build/mtrace-analyze" "$prefix/bin/"
 	install -m 755 "$build/libmtrace.so" "$prefix/lib/mtrace/"
-	[ -n "$(unwind_libraries)" ] || warn "no libunwind here to put beside the shim; it will use the host's, or libgcc's unwinder"
+	[ -n "$(library_paths libunwind.so.8)" ] || warn "no libunwind here to put beside the shim; it will use the host's, or libgcc's unwinder"
+	[ -z "$decoder" ] || [ -n "$(library_paths "$decoder")" ] || warn "no $decoder here to put beside the shim; programs with their own malloc need it on the host"
 	while read -r library; do
 		# Under the name by which it is asked for, whatever the links of this system.
 		install -m 644 "$(realpath "$library")" "$prefix/lib/mtrace/$(basename "$library")"
-	done < <(unwind_libraries)
+	done < <(library_paths libunwind.so.8; [ -z "$decoder" ] || library_paths "$decoder")
 	for name in "${user_scripts[@]}"; do
 		[ ! -e "scripts/$name" ] || install -m 755 "scripts/$name" "$prefix/share/mtrace/"
 	done

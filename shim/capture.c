@@ -7,19 +7,14 @@
 #include "shim/unwind.h"
 
 unsigned capture_stack_depth;
-bool capture_regions_may_warm;
 
-/*
- * The present stack's number. In an allocator hook the thread may be warmed up here; inside an allocator call
- * (guard CALL from an outer hook) it may not: the unwinder's first use allocates.
- */
-static uint32_t stack_now(struct thread *thread, uint64_t time, bool may_warm)
+/* The present stack's number; 0: none. A thread that is not warm (its first hook came under the allocator's
+ * lock) or is being warmed up has no stack: the unwinder's first use allocates. */
+static uint32_t stack_now(struct thread *thread, uint64_t time)
 {
-	if (capture_stack_depth == 0)
+	if (capture_stack_depth == 0 || thread->warming)
 		return 0;
 	int error = errno;
-	if (!thread->warm && may_warm)
-		unwind_warm(thread);
 	uint32_t id = stacks_current(thread, time, capture_stack_depth);
 	if (id == 0)
 		thread_count(thread, COUNTER_STACKLESS);
@@ -42,7 +37,7 @@ __attribute__((noinline)) void capture_allocation_general(struct thread *thread,
 							  uint64_t alignment_bytes)
 {
 	uint64_t time = clock_now();
-	uint32_t stack_id = stack_now(thread, time, true);
+	uint32_t stack_id = stack_now(thread, time);
 	bool hot = kind != EVENT_ALIGNED && alignment_bytes == 0 && codec_address_fits(address);
 	if (!hot) {
 		write_extended(thread, &(struct trace_event){.kind = (uint8_t)kind,
@@ -172,7 +167,7 @@ static void realloc_full(struct thread *thread, const struct realloc_start *star
 			 uint64_t size_bytes)
 {
 	uint64_t end_time = clock_now();
-	uint32_t stack_id = stack_now(thread, start->time, true);
+	uint32_t stack_id = stack_now(thread, start->time);
 	bool hot = start->old_address && address && codec_address_fits(start->old_address) &&
 		   codec_address_fits(address);
 	if (!hot) {
@@ -223,7 +218,7 @@ static void realloc_sample(struct thread *thread, const struct realloc_start *st
 				    .size_bytes = size_bytes,
 				    .sampled_old = start->sampled_old,
 				    .sampled_new = sampled_new};
-	event.stack_id = sampled_new ? stack_now(thread, event.time, true) : 0;
+	event.stack_id = sampled_new ? stack_now(thread, event.time) : 0;
 	write_extended(thread, &event);
 }
 
@@ -257,7 +252,6 @@ static bool wants_stack(uint8_t kind)
 
 void capture_event(struct thread *thread, enum counter counter, struct trace_event *event)
 {
-	bool nested = thread->guard == GUARD_CALL;
 	struct outer_guard outer = thread_guard_inside(thread, GUARD_WRITE);
 	thread_count(thread, counter);
 	if (event->time == 0)
@@ -265,7 +259,7 @@ void capture_event(struct thread *thread, enum counter counter, struct trace_eve
 	if (event->end_time < event->time)
 		event->end_time = event->time;
 	if (wants_stack(event->kind))
-		event->stack_id = stack_now(thread, event->time, !nested && capture_regions_may_warm);
+		event->stack_id = stack_now(thread, event->time);
 	write_extended(thread, event);
 	thread_guard_back(thread, outer);
 }

@@ -14,12 +14,6 @@
 /* MTRACE_STACK_DEPTH, here because the hot path looks at it. */
 extern unsigned capture_stack_depth SHIM_LOCAL;
 
-/*
- * Region hooks may warm the unwinder up, which allocates: true only where the program's allocator calls come
- * through our hooks, so that a region hook knows when it is inside one, under the allocator's lock.
- */
-extern bool capture_regions_may_warm SHIM_LOCAL;
-
 /* The rare ways, out of line; the counters are up to date. */
 void capture_allocation_sampled(struct thread *thread, enum event_kind kind, uint64_t address,
 				uint64_t size_bytes, uint64_t alignment_bytes);

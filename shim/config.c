@@ -6,6 +6,7 @@
 
 #include "shim/clock.h"
 #include "shim/diag.h"
+#include "shim/program.h"
 #include "shim/raw.h"
 
 #define KIB UINT64_C(1024)
@@ -125,7 +126,9 @@ static void read_locks(const char *value)
 
 static void read_patch(const char *value)
 {
-	if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0)
+	if (!strcmp(value, "auto") || !strcmp(value, "off"))
+		config.patch = value[0] == 'a';
+	else
 		complain("MTRACE_PATCH", value, "auto or off", "auto");
 }
 
@@ -200,13 +203,6 @@ static void read_proc_environ(void)
 		raw_close(fd);
 }
 
-static void read_exe_path(void)
-{
-	long length =
-		raw4(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)exe_path, sizeof exe_path - 1);
-	exe_path[length > 0 ? length : 0] = '\0';
-}
-
 void config_read(char **environment)
 {
 	config = (struct config){.mode = MODE_SAMPLE,
@@ -214,9 +210,10 @@ void config_read(char **environment)
 				 .ring_mib = 64,
 				 .interval_ms = 1000,
 				 .stack_depth = 32,
+				 .patch = true,
 				 .out = "mtrace.%h.%p.mtr",
 				 .exe_glob = "*"};
-	read_exe_path();
+	program_path(exe_path, sizeof exe_path);
 	if (!environment)
 		read_proc_environ();
 	for (char **at = environment; at && *at; at++)

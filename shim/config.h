@@ -21,6 +21,7 @@ struct config {
 	uint64_t interval_ms;
 	unsigned stack_depth;
 	bool children;
+	bool patch;		     /* MTRACE_PATCH=auto */
 	char out[CONFIG_PATH_BYTES]; /* as given, with its % sequences */
 	char exe_glob[256];
 };

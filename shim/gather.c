@@ -8,8 +8,7 @@
 #include "shim/ring.h"
 #include "shim/tracefile.h"
 
-#define PIECES_BYTES (256u << 10) /* a block is written when it has this much */
-#define BUFFER_BYTES (PIECES_BYTES + CHUNK_LARGE_BYTES + DECODE_SLACK_BYTES)
+#define BUFFER_BYTES (GATHER_BLOCK_BYTES + CHUNK_LARGE_BYTES + DECODE_SLACK_BYTES)
 #define PENDING_MAX  (BUFFER_BYTES / sizeof(struct chunk_header))
 
 static struct {
@@ -121,10 +120,10 @@ static void release_later(struct chunk_header *chunk)
 void gather_ready(void)
 {
 	struct chunk_header *chunk;
-	while ((chunk = rings_next_ready())) {
+	for (uint32_t left = rings_ready(); left && (chunk = rings_next_ready()); left--) {
 		gather_chunk(chunk);
 		release_later(chunk);
-		if (block.used >= PIECES_BYTES)
+		if (block.used >= GATHER_BLOCK_BYTES)
 			gather_write();
 	}
 }

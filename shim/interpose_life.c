@@ -11,6 +11,7 @@
 #include "shim/raw.h"
 #include "shim/registry.h"
 #include "shim/ring.h"
+#include "shim/tcmalloc.h"
 #include "shim/unwind.h"
 
 /* ---- threads
@@ -82,13 +83,16 @@ static pid_t fork_recorded(pid_t (*next)(void))
 {
 	bool detaching = lifecycle_is_detaching();
 	modules_hold();
+	tcmalloc_hold();
 	pid_t child = next();
 	if (child == 0) {
 		modules_after_fork();
+		tcmalloc_after_fork();
 		lifecycle_after_fork(detaching);
 		return 0;
 	}
 	modules_release();
+	tcmalloc_release();
 	struct thread *thread = thread_enter_region();
 	if (thread)
 		capture_event(

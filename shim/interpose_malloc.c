@@ -2,7 +2,7 @@
  * The C allocator's functions. Follow `malloc` from here: thread_enter (thread.h), capture_allocation
  * (capture.h), ring_begin and ring_commit (ring.h), encode_allocation (trace/codec.h).
  */
-#include "shim/hook.h"
+#include "shim/hookset.h"
 
 /* ---- allocations
  * ----------------------------------------------------------------------------------------------------- */
@@ -70,27 +70,29 @@ static __attribute__((noinline)) void *malloc_other(size_t size)
 {
 	struct thread *thread = thread_enter_any();
 	if (likely(thread != NULL))
-		return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, real.malloc(size));
-	void *block = hooks_ready ? real.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
+		return RECORD_ALLOCATION(thread, EVENT_MALLOC, size, NEXT.malloc(size));
+	void *block = hooks_ready ? NEXT.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
 	return unrecorded(EVENT_MALLOC, block, size);
 }
 
-HOOK void *malloc(size_t size)
+SET_HOOK void *SET_NAME(malloc)(size_t size)
 {
 	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
 	if (unlikely(!thread))
 		return malloc_other(size);
 	thread_guard(thread, GUARD_CALL);
-	void *block = real.malloc(size);
+	void *block = NEXT.malloc(size);
 	thread_unguard(thread);
 	if (unlikely(!block || capture_count_sampling(thread, EVENT_MALLOC, size)))
 		return sampled(thread, EVENT_MALLOC, block, size);
 	return block;
 }
 
+#ifndef MTRACE_PATCHED_SET
 /* Ours by a name that nobody can interpose, to compare with what the program binds to. */
 extern __typeof__(malloc) malloc_hook
 	__attribute__((alias("malloc"), visibility("hidden"), leaf, nothrow, malloc));
+#endif
 
 static __attribute__((noinline)) void *calloc_other(size_t count, size_t size)
 {
@@ -99,20 +101,20 @@ static __attribute__((noinline)) void *calloc_other(size_t count, size_t size)
 	bool overflow = __builtin_mul_overflow(count, size, &bytes);
 	if (likely(thread != NULL))
 		return RECORD_ALLOCATION(thread, EVENT_CALLOC, overflow ? SIZE_MAX : bytes,
-					 real.calloc(count, size));
+					 NEXT.calloc(count, size));
 	if (hooks_ready)
-		return unrecorded(EVENT_CALLOC, real.calloc(count, size), bytes);
+		return unrecorded(EVENT_CALLOC, NEXT.calloc(count, size), bytes);
 	return overflow ? NULL : bootstrap_allocate(EVENT_CALLOC, bytes, 16);
 }
 
-HOOK void *calloc(size_t count, size_t size)
+SET_HOOK void *SET_NAME(calloc)(size_t count, size_t size)
 {
 	size_t bytes;
 	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
 	if (unlikely(!thread || __builtin_mul_overflow(count, size, &bytes)))
 		return calloc_other(count, size);
 	thread_guard(thread, GUARD_CALL);
-	void *block = real.calloc(count, size);
+	void *block = NEXT.calloc(count, size);
 	thread_unguard(thread);
 	if (unlikely(!block || capture_count_sampling(thread, EVENT_CALLOC, bytes)))
 		return sampled(thread, EVENT_CALLOC, block, bytes);
@@ -155,7 +157,7 @@ static __attribute__((noinline)) void free_rare(void *block)
 {
 	struct thread *recorded;
 	if (free_begin(block, &recorded))
-		real.free(block);
+		NEXT.free(block);
 	free_end(recorded);
 }
 
@@ -169,7 +171,7 @@ static __attribute__((noinline)) void free_other(void *block)
 	thread_guard(thread, GUARD_WRITE);
 	capture_free_full(thread, EVENT_FREE, (uintptr_t)block);
 	thread_guard_turn(thread, GUARD_CALL);
-	real.free(block);
+	NEXT.free(block);
 	thread_unguard(thread);
 }
 
@@ -180,7 +182,7 @@ static __attribute__((noinline)) void free_perhaps_sampled(struct thread *thread
 	thread_unguard(thread);
 }
 
-HOOK void free(void *block)
+SET_HOOK void SET_NAME(free)(void *block)
 {
 	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
 	if (unlikely(!thread || !block || bootstrap_owns(block))) {
@@ -191,33 +193,33 @@ HOOK void free(void *block)
 	if (unlikely(sample_set_maybe((uintptr_t)block)))
 		free_perhaps_sampled(thread, block);
 	thread_guard(thread, GUARD_CALL);
-	real.free(block);
+	NEXT.free(block);
 	thread_unguard(thread);
 }
 
 /* Gone from glibc 2.26 on, but for old binaries. */
-HOOK void cfree(void *block)
+SET_HOOK void SET_NAME(cfree)(void *block)
 {
 	struct thread *recorded;
 	if (free_begin(block, &recorded))
-		(real.cfree ? real.cfree : real.free)(block);
+		(NEXT.cfree ? NEXT.cfree : NEXT.free)(block);
 	free_end(recorded);
 }
 
 /* C23. Where the next allocator lacks them, a sized free is a free. */
-HOOK void free_sized(void *block, size_t size)
+SET_HOOK void SET_NAME(free_sized)(void *block, size_t size)
 {
 	struct thread *recorded;
 	if (free_begin(block, &recorded))
-		real.free_sized ? real.free_sized(block, size) : real.free(block);
+		NEXT.free_sized ? NEXT.free_sized(block, size) : NEXT.free(block);
 	free_end(recorded);
 }
 
-HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
+SET_HOOK void SET_NAME(free_aligned_sized)(void *block, size_t alignment, size_t size)
 {
 	struct thread *recorded;
 	if (free_begin(block, &recorded))
-		real.free_aligned_sized ? real.free_aligned_sized(block, alignment, size) : real.free(block);
+		NEXT.free_aligned_sized ? NEXT.free_aligned_sized(block, alignment, size) : NEXT.free(block);
 	free_end(recorded);
 }
 
@@ -225,23 +227,24 @@ HOOK void free_aligned_sized(void *block, size_t alignment, size_t size)
  * ---------------------------------------------------------------------------------------------------------
  */
 
-static void *record_realloc(struct thread *thread, void *old, size_t size, void *(*next)(void *, size_t))
-{
-	thread_guard(thread, GUARD_WRITE);
-	struct realloc_start start = capture_realloc_before(thread, (uintptr_t)old);
-	thread_guard_turn(thread, GUARD_CALL);
-	void *block = next(old, size);
-	thread_guard_turn(thread, GUARD_WRITE);
-	capture_realloc_after(thread, &start, (uintptr_t)block, size, errno);
-	thread_unguard(thread);
-	return block;
-}
+/* `call` is the next function's call. */
+#define RECORD_REALLOC(thread, old, size, call)                                                              \
+	({                                                                                                   \
+		thread_guard(thread, GUARD_WRITE);                                                           \
+		struct realloc_start start_ = capture_realloc_before(thread, (uintptr_t)(old));              \
+		thread_guard_turn(thread, GUARD_CALL);                                                       \
+		void *block_ = (call);                                                                       \
+		thread_guard_turn(thread, GUARD_WRITE);                                                      \
+		capture_realloc_after(thread, &start_, (uintptr_t)block_, size, errno);                      \
+		thread_unguard(thread);                                                                      \
+		block_;                                                                                      \
+	})
 
 /* A block of the arena moves to the real allocator as soon as there is one. */
 static void *realloc_bootstrap(void *old, size_t size)
 {
 	size_t old_size = bootstrap_size(old);
-	char *block = hooks_ready ? real.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
+	char *block = hooks_ready ? NEXT.malloc(size) : bootstrap_allocate(EVENT_MALLOC, size, 16);
 	if (!block)
 		return NULL;
 	for (size_t i = 0; i < size && i < old_size; i++)
@@ -253,24 +256,21 @@ static void *realloc_bootstrap(void *old, size_t size)
 
 static void *realloc_next(void *old, size_t size)
 {
-	return bootstrap_owns(old) ? realloc_bootstrap(old, size) : real.realloc(old, size);
+	return bootstrap_owns(old) ? realloc_bootstrap(old, size) : NEXT.realloc(old, size);
 }
 
-HOOK void *realloc(void *old, size_t size)
+SET_HOOK void *SET_NAME(realloc)(void *old, size_t size)
 {
 	struct thread *thread = thread_enter_any();
 	if (likely(thread != NULL))
-		return record_realloc(thread, old, size, realloc_next);
+		return RECORD_REALLOC(thread, old, size, realloc_next(old, size));
 	if (hooks_ready || bootstrap_owns(old))
 		return unrecorded(EVENT_REALLOC, realloc_next(old, size), size);
 	return bootstrap_allocate(EVENT_MALLOC, size, 16);
 }
 
-HOOK void *reallocarray(void *old, size_t count, size_t size)
+static void *reallocarray_overflow(void)
 {
-	size_t bytes;
-	if (!__builtin_mul_overflow(count, size, &bytes))
-		return realloc(old, bytes);
 	struct thread *thread = thread_enter_any();
 	errno = ENOMEM;
 	if (thread) {
@@ -281,10 +281,24 @@ HOOK void *reallocarray(void *old, size_t count, size_t size)
 	return NULL;
 }
 
+/* Where the next allocator lacks it, or a block of the arena is to move, it is a realloc. */
+SET_HOOK void *SET_NAME(reallocarray)(void *old, size_t count, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return reallocarray_overflow();
+	struct thread *thread = thread_enter_any();
+	if (!NEXT.reallocarray || bootstrap_owns(old))
+		return SET_NAME(realloc)(old, bytes);
+	if (!thread)
+		return unrecorded(EVENT_REALLOC, NEXT.reallocarray(old, count, size), bytes);
+	return RECORD_REALLOC(thread, old, bytes, NEXT.reallocarray(old, count, size));
+}
+
 /* ---- the memalign family
  * ---------------------------------------------------------------------------------------------- */
 
-HOOK int posix_memalign(void **result, size_t alignment, size_t size)
+SET_HOOK int SET_NAME(posix_memalign)(void **result, size_t alignment, size_t size)
 {
 	struct thread *thread = thread_enter_any();
 	int error = 0;
@@ -293,12 +307,12 @@ HOOK int posix_memalign(void **result, size_t alignment, size_t size)
 		return *result ? 0 : ENOMEM;
 	}
 	if (!thread) {
-		error = real.posix_memalign(result, alignment, size);
+		error = NEXT.posix_memalign(result, alignment, size);
 		capture_unrecorded(EVENT_ALIGNED, error ? 0 : (uintptr_t)*result, size);
 		return error;
 	}
 	thread_guard(thread, GUARD_CALL);
-	error = real.posix_memalign(result, alignment, size);
+	error = NEXT.posix_memalign(result, alignment, size);
 	thread_guard_turn(thread, GUARD_WRITE);
 	if (error)
 		capture_failed(thread, EVENT_ALIGNED, size, error);
@@ -308,54 +322,54 @@ HOOK int posix_memalign(void **result, size_t alignment, size_t size)
 	return error;
 }
 
-HOOK void *aligned_alloc(size_t alignment, size_t size)
+SET_HOOK void *SET_NAME(aligned_alloc)(size_t alignment, size_t size)
 {
 	struct thread *thread = thread_enter_any();
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, alignment));
 	if (!thread)
-		return unrecorded(EVENT_ALIGNED, real.aligned_alloc(alignment, size), size);
-	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, alignment, real.aligned_alloc(alignment, size));
+		return unrecorded(EVENT_ALIGNED, NEXT.aligned_alloc(alignment, size), size);
+	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, alignment, NEXT.aligned_alloc(alignment, size));
 }
 
-HOOK void *memalign(size_t alignment, size_t size)
+SET_HOOK void *SET_NAME(memalign)(size_t alignment, size_t size)
 {
 	struct thread *thread = thread_enter_any();
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, alignment));
 	if (!thread)
-		return unrecorded(EVENT_ALIGNED, real.memalign(alignment, size), size);
-	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, alignment, real.memalign(alignment, size));
+		return unrecorded(EVENT_ALIGNED, NEXT.memalign(alignment, size), size);
+	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, alignment, NEXT.memalign(alignment, size));
 }
 
 #define PAGE_GUESS 65536 /* before libc can be asked: no page is larger where this is needed */
 
-HOOK void *valloc(size_t size)
+SET_HOOK void *SET_NAME(valloc)(size_t size)
 {
 	struct thread *thread = thread_enter_any();
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, PAGE_GUESS));
 	if (!thread)
-		return unrecorded(EVENT_ALIGNED, real.valloc(size), size);
-	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, 0, real.valloc(size));
+		return unrecorded(EVENT_ALIGNED, NEXT.valloc(size), size);
+	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, 0, NEXT.valloc(size));
 }
 
-HOOK void *pvalloc(size_t size)
+SET_HOOK void *SET_NAME(pvalloc)(size_t size)
 {
 	struct thread *thread = thread_enter_any();
 	if (!hooks_ready)
 		return out_of_memory(bootstrap_allocate(EVENT_ALIGNED, size, PAGE_GUESS));
 	if (!thread)
-		return unrecorded(EVENT_ALIGNED, real.pvalloc(size), size);
-	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, 0, real.pvalloc(size));
+		return unrecorded(EVENT_ALIGNED, NEXT.pvalloc(size), size);
+	return RECORD_ALIGNED(thread, EVENT_ALIGNED, size, 0, NEXT.pvalloc(size));
 }
 
-HOOK size_t malloc_usable_size(void *block)
+SET_HOOK size_t SET_NAME(malloc_usable_size)(void *block)
 {
 	struct thread *thread = thread_enter_any();
 	if (bootstrap_owns(block))
 		return bootstrap_size(block);
 	if (thread)
 		thread_count(thread, COUNTER_USABLE_SIZE);
-	return hooks_ready ? real.malloc_usable_size(block) : 0;
+	return hooks_ready ? NEXT.malloc_usable_size(block) : 0;
 }

@@ -7,7 +7,7 @@
  * a personality routine for their frames: the unwinder calls it on its way, and it frees the guard and counts
  * the failure. It needs nothing of any unwinder's library (Itanium C++ ABI: Exception Handling, 2.5.2).
  */
-#include "shim/hook.h"
+#include "shim/hookset.h"
 
 #define UNWIND_CLEANUP_PHASE 2 /* _UA_CLEANUP_PHASE */
 #define UNWIND_CONTINUE	     8 /* _URC_CONTINUE_UNWIND */
@@ -16,6 +16,7 @@
 
 int mtrace_new_personality(int version, int actions, uint64_t class, void *exception, void *context);
 
+#ifndef MTRACE_PATCHED_SET
 int mtrace_new_personality(int version, int actions, uint64_t class, void *exception, void *context)
 {
 	(void)version, (void)class, (void)exception, (void)context;
@@ -27,6 +28,7 @@ int mtrace_new_personality(int version, int actions, uint64_t class, void *excep
 	thread_unguard(thread);
 	return UNWIND_CONTINUE;
 }
+#endif
 
 ALWAYS_INLINE void *record_new(struct thread *thread, void *block, size_t size, size_t alignment)
 {
@@ -47,20 +49,20 @@ static void *without_library(size_t size, size_t alignment)
 {
 	if (!hooks_ready)
 		return bootstrap_allocate(EVENT_NEW, size, alignment);
-	return alignment ? real.aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1))
-			 : real.malloc(size);
+	return alignment ? NEXT.aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1))
+			 : NEXT.malloc(size);
 }
 
 /* The next function is looked up once; a look-up that found none is tried again, since a library may come
  * later. */
 #define DEFINE_NEW(name, alignment, parameters, arguments)                                                   \
-	HOOK void *name parameters;                                                                          \
-	HOOK void *name parameters                                                                           \
+	SET_HOOK void *SET_NAME(name) parameters;                                                            \
+	SET_HOOK void *SET_NAME(name) parameters                                                             \
 	{                                                                                                    \
 		static void *(*next_)parameters;                                                             \
 		hook_resolve();                                                                              \
 		if (unlikely(!next_ && hooks_ready))                                                         \
-			next_ = (void *(*)parameters)real_operator(#name, __builtin_return_address(0));      \
+			next_ = (void *(*)parameters)NEXT_OPERATOR(#name, __builtin_return_address(0));      \
 		struct thread *thread = thread_enter_any();                                                  \
 		NAME_PERSONALITY();                                                                          \
 		if (likely(thread != NULL)) {                                                                \
@@ -95,13 +97,13 @@ ALWAYS_INLINE void delete_recorded(struct thread *thread, void *block)
 }
 
 #define DEFINE_DELETE(name, parameters, arguments)                                                           \
-	HOOK void name parameters;                                                                           \
-	HOOK void name parameters                                                                            \
+	SET_HOOK void SET_NAME(name) parameters;                                                             \
+	SET_HOOK void SET_NAME(name) parameters                                                              \
 	{                                                                                                    \
 		static void(*next_) parameters;                                                              \
 		hook_resolve();                                                                              \
 		if (unlikely(!next_ && hooks_ready))                                                         \
-			next_ = (void(*) parameters)real_operator(#name, __builtin_return_address(0));       \
+			next_ = (void(*) parameters)NEXT_OPERATOR(#name, __builtin_return_address(0));       \
 		struct thread *thread = thread_enter_any();                                                  \
 		if (likely(thread != NULL))                                                                  \
 			delete_recorded(thread, block);                                                      \
@@ -112,7 +114,7 @@ ALWAYS_INLINE void delete_recorded(struct thread *thread, void *block)
 		else if (likely(next_ != NULL))                                                              \
 			next_ arguments;                                                                     \
 		else if (hooks_ready)                                                                        \
-			real.free(block);                                                                    \
+			NEXT.free(block);                                                                    \
 		if (likely(thread != NULL))                                                                  \
 			thread_unguard(thread);                                                              \
 	}

@@ -11,6 +11,7 @@
 #include <linux/prctl.h>
 #include <sys/uio.h>
 
+#include "shim/patch_names.h"
 #include "shim/raw.h"
 #include "shim/registry.h"
 
@@ -18,6 +19,33 @@
 #define PR_SET_VMA 0x53564d41 /* since Linux 5.17; Debian's older headers lack it */
 #endif
 #define RSEQ_UNREGISTER 1
+
+/* Ours by names that nobody can interpose: what the entries of a program that defines these functions itself
+ * are to lead to (patch.c). */
+#define NAMED_FOR_PATCHING(name)                                                                             \
+	extern __typeof__(name) name##_hook __attribute__((alias(#name), visibility("hidden"), copy(name)));
+PATCH_REGIONS(NAMED_FOR_PATCHING)
+
+/*
+ * A program that defines mmap and mmap64 itself may call one from the other, or make the call by syscall():
+ * of those inside each other the outer one is recorded. A signal handler's call is lower on the stack by more
+ * than a wrapper's, and is not inside. NULL: not recorded. region_leave() after the next function.
+ */
+ALWAYS_INLINE struct thread *region_enter(void)
+{
+	struct thread *thread = thread_enter_region();
+	uintptr_t frame = HOOK_FRAME();
+	if (!thread || thread->region_frame - frame - 1 < SIGNAL_FRAME_BYTES_MIN)
+		return NULL;
+	thread->region_frame = frame;
+	return thread;
+}
+
+ALWAYS_INLINE void region_leave(struct thread *thread)
+{
+	if (thread)
+		thread->region_frame = 0;
+}
 
 static void capture_region(struct thread *thread, enum counter counter, struct trace_event *event)
 {
@@ -39,9 +67,10 @@ static long bare(long result)
  * ----------------------------------------------------------------------------------------------------------
  */
 
-static void *record_mmap(void *address, void *start, size_t length, int prot, int flags, int fd, off_t offset)
+static void *record_mmap(struct thread *thread, void *address, void *start, size_t length, int prot,
+			 int flags, int fd, off_t offset)
 {
-	struct thread *thread = thread_enter_region();
+	region_leave(thread);
 	if (!thread)
 		return address;
 	bool failed = address == MAP_FAILED;
@@ -61,8 +90,9 @@ HOOK void *mmap(void *start, size_t length, int prot, int flags, int fd, off_t o
 	if (unlikely(!hooks_ready))
 		return (void *)bare(
 			arch_syscall(SYS_mmap, (long)start, (long)length, prot, flags, fd, offset));
-	return record_mmap(real.mmap(start, length, prot, flags, fd, offset), start, length, prot, flags, fd,
-			   offset);
+	struct thread *thread = region_enter();
+	return record_mmap(thread, real.mmap(start, length, prot, flags, fd, offset), start, length, prot,
+			   flags, fd, offset);
 }
 
 HOOK void *mmap64(void *start, size_t length, int prot, int flags, int fd, off_t offset)
@@ -71,8 +101,9 @@ HOOK void *mmap64(void *start, size_t length, int prot, int flags, int fd, off_t
 	if (unlikely(!hooks_ready))
 		return (void *)bare(
 			arch_syscall(SYS_mmap, (long)start, (long)length, prot, flags, fd, offset));
-	return record_mmap(real.mmap64(start, length, prot, flags, fd, offset), start, length, prot, flags,
-			   fd, offset);
+	struct thread *thread = region_enter();
+	return record_mmap(thread, real.mmap64(start, length, prot, flags, fd, offset), start, length, prot,
+			   flags, fd, offset);
 }
 
 HOOK void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
@@ -85,9 +116,10 @@ HOOK void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	if (unlikely(!hooks_ready))
 		return (void *)bare(arch_syscall(SYS_mremap, (long)old, (long)old_length, (long)length, flags,
 						 (long)wanted, 0));
-	struct thread *thread = thread_enter_region();
+	struct thread *thread = region_enter();
 	uint64_t time = thread ? clock_now() : 0;
 	void *address = real.mremap(old, old_length, length, flags, wanted);
+	region_leave(thread);
 	if (!thread)
 		return address;
 	bool failed = address == MAP_FAILED;
@@ -116,14 +148,15 @@ struct range_call {
 	struct thread *thread;
 };
 
-static void range_begin(struct range_call *call)
+ALWAYS_INLINE void range_begin(struct range_call *call)
 {
-	call->thread = thread_enter_region();
+	call->thread = region_enter();
 	call->time = call->thread ? clock_now() : 0;
 }
 
 static void range_end(struct range_call *call, int64_t result)
 {
+	region_leave(call->thread);
 	if (!call->thread)
 		return;
 	struct trace_event event = {.kind = (uint8_t)call->kind,
@@ -190,11 +223,12 @@ HOOK int posix_madvise(void *start, size_t length, int advice)
 HOOK ssize_t process_madvise(int pidfd, const struct iovec *ranges, size_t count, int advice, unsigned flags)
 {
 	hook_resolve();
-	struct thread *thread = hooks_ready ? thread_enter_region() : NULL;
+	struct thread *thread = hooks_ready ? region_enter() : NULL;
 	uint64_t time = thread ? clock_now() : 0;
 	ssize_t result = real.process_madvise ? real.process_madvise(pidfd, ranges, count, advice, flags)
 					      : real.syscall(SYS_process_madvise, pidfd, (long)ranges,
 							     (long)count, advice, (long)flags, 0);
+	region_leave(thread);
 	int64_t outcome = result < 0 ? -errno : 0;
 	for (size_t i = 0; thread && i < count; i++) {
 		struct trace_event event = {.kind = EVENT_MADVISE, .time = time, .result = outcome};
@@ -218,6 +252,7 @@ HOOK ssize_t process_madvise(int pidfd, const struct iovec *ranges, size_t count
 static void record_break(struct thread *thread, uint64_t time, uintptr_t before, bool failed)
 {
 	uintptr_t after = (uintptr_t)real.sbrk(0);
+	region_leave(thread);
 	struct trace_event event = {.kind = EVENT_BRK,
 				    .time = time,
 				    .address = after,
@@ -231,7 +266,7 @@ HOOK int brk(void *end)
 	hook_resolve();
 	if (unlikely(!hooks_ready))
 		return raw1(SYS_brk, (long)end) == (long)end ? 0 : -1;
-	struct thread *thread = thread_enter_region();
+	struct thread *thread = region_enter();
 	uint64_t time = thread ? clock_now() : 0;
 	uintptr_t before = (uintptr_t)real.sbrk(0);
 	int result = real.brk(end);
@@ -245,7 +280,7 @@ HOOK void *sbrk(intptr_t increment)
 	hook_resolve();
 	if (unlikely(!hooks_ready))
 		return (void *)-1;
-	struct thread *thread = increment ? thread_enter_region() : NULL; /* sbrk(0) only asks */
+	struct thread *thread = increment ? region_enter() : NULL; /* sbrk(0) only asks */
 	uint64_t time = thread ? clock_now() : 0;
 	void *before = real.sbrk(increment);
 	if (thread)
@@ -305,13 +340,13 @@ static void record_rseq(struct thread *thread, long area, long length, long flag
 				    .size_bytes = (uint64_t)length,
 				    .result = result_of(result),
 				    .args = {(uint64_t)flags, (uint64_t)signature}};
-	capture_event(thread, COUNTER_RSEQ, &event);
+	bool registered = !(flags & RSEQ_UNREGISTER);
+	capture_event(thread, registered ? COUNTER_RSEQ : COUNTER_EVENTS_LIFE, &event);
 	if (result != 0) {
-		thread_count(thread, COUNTER_RSEQ_FAILED);
+		thread_count_n(thread, COUNTER_RSEQ_FAILED, registered);
 		return;
 	}
 	/* struct rseq: cpu_id_start, cpu_id. From here on it is this area that the kernel keeps. */
-	bool registered = !(flags & RSEQ_UNREGISTER);
 	registry_set_rseq(thread, registered ? (const volatile uint32_t *)area + 1 : NULL);
 }
 
@@ -370,14 +405,22 @@ static bool is_recorded(long number)
 	       number == SYS_mprotect || number == SYS_madvise || number == SYS_mremap || number == SYS_prctl;
 }
 
-static long syscall_recorded(long number, const long *a)
+static __attribute__((noinline)) long syscall_recorded(long number, const long *a)
 {
-	struct thread *thread = thread_enter_region();
+	struct thread *thread = region_enter();
 	uint64_t time = thread ? clock_now() : 0;
 	long result = real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	region_leave(thread);
 	if (thread)
 		record_syscall(thread, time, number, a, result);
 	return result;
+}
+
+static __attribute__((noinline)) long syscall_mmap(const long *a)
+{
+	struct thread *thread = region_enter();
+	return (long)record_mmap(thread, (void *)real.syscall(SYS_mmap, a[0], a[1], a[2], a[3], a[4], a[5]),
+				 (void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4], a[5]);
 }
 
 static long syscall_madvise_other(const long *a)
@@ -401,8 +444,7 @@ HOOK long syscall_hook(long number, long a, long b, long c, long d, long e, long
 	if (is_recorded(number))
 		return syscall_recorded(number, (long[]){a, b, c, d, e, f});
 	if (number == SYS_mmap)
-		return (long)record_mmap((void *)real.syscall(number, a, b, c, d, e, f), (void *)a, (size_t)b,
-					 (int)c, (int)d, (int)e, f);
+		return syscall_mmap((long[]){a, b, c, d, e, f});
 	if (number == SYS_process_madvise)
 		return syscall_madvise_other((long[]){a, b, c, d, e, f});
 	if (number == SYS_exit)

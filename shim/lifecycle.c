@@ -17,6 +17,7 @@
 #include "shim/registry.h"
 #include "shim/source.h"
 #include "shim/stacks.h"
+#include "shim/tcmalloc.h"
 #include "shim/tracefile.h"
 #include "shim/unwind.h"
 #include "shim/writer.h"
@@ -129,15 +130,14 @@ static void start_recording(void)
 	else
 		modules_refresh();
 	capture_stack_depth = strcmp(unwind_name(), "none") ? config.stack_depth : 0;
+	source_start();
 	source_warn();
-	capture_regions_may_warm = source_is_interposed();
+	tcmalloc_find();
 	process_block_write();
 	tracefile_close();
 	registry_start();
 	set_phase(PHASE_RECORDING);
-	registry_attach(false);
-	if (thread_self && capture_stack_depth)
-		unwind_warm(thread_self); /* what it does once a process, here */
+	registry_attach(REGISTRY_MAY_WARM);
 	bootstrap_replay(replay_one);
 }
 
@@ -346,10 +346,6 @@ void lifecycle_after_detach(void)
 /* ---- the slow way into a hook
  * --------------------------------------------------------------------------------------- */
 
-/* The kernel puts the registers of what it interrupts between a hook's frame and a handler's: at least this
- * much. */
-#define SIGNAL_FRAME_BYTES_MIN 512
-
 /*
  * The hook that set the guard was left by a jump out of a signal handler: its frame is not on the stack any
  * more. That is certain where the asking hook's frame is as high as the guard's (a call made inside it would
@@ -365,7 +361,7 @@ static bool guard_is_stale(const struct thread *thread, uintptr_t frame)
 	return !(stack.ss_flags & SS_ONSTACK);
 }
 
-static struct thread *attach(bool counted)
+static struct thread *attach(unsigned how)
 {
 	if (lifecycle_phase() != PHASE_RECORDING)
 		return NULL;
@@ -374,7 +370,7 @@ static struct thread *attach(bool counted)
 			set_phase(PHASE_SILENT); /* a fork past our hook */
 		return NULL;
 	}
-	struct thread *thread = registry_attach(counted);
+	struct thread *thread = registry_attach(how);
 	if (!thread)
 		rings_count_shared(COUNTER_LOST_NO_THREAD, 1);
 	return thread;
@@ -382,8 +378,8 @@ static struct thread *attach(bool counted)
 
 void thread_attach_new(void)
 {
-	if (!thread_self && attach(true) && capture_stack_depth && !capture_regions_may_warm)
-		unwind_warm(thread_self); /* no later hook may */
+	if (!thread_self)
+		attach(REGISTRY_COUNTED | REGISTRY_MAY_WARM);
 }
 
 __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame)
@@ -392,7 +388,7 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintp
 		return NULL;
 	struct thread *thread = thread_self;
 	if (!thread)
-		return attach(false);
+		return attach(nested_ok ? 0 : REGISTRY_MAY_WARM);
 	if (thread->mode == MODE_CLOSED)
 		return NULL;
 	if (thread->guard && guard_is_stale(thread, frame)) {

@@ -10,15 +10,17 @@
 
 #include "shim/clock.h"
 #include "shim/config.h"
+#include "shim/patch.h"
 #include "shim/raw.h"
 #include "shim/registry.h"
 #include "shim/source.h"
+#include "shim/tcmalloc.h"
 #include "shim/tracefile.h"
 #include "shim/unwind.h"
 
 #define SHIM_VERSION "1"
 
-static char text[15 << 10];
+static char text[31 << 10];
 static size_t used;
 
 static void put_byte(char byte)
@@ -120,6 +122,23 @@ static void put_clock(void)
 	put_number("utc_offset_s", utc_offset_s((time_t)(mark.realtime_ns / 1000000000u)));
 }
 
+/* An entry point a line: its name, and whether a jump of ours stands there. */
+static void put_patches(void)
+{
+	const struct patch_entry *entry;
+	char line[512];
+	if (patch_module())
+		put_text("patch_module", patch_module());
+	if (patch_time())
+		put_number("patch_time", (long long)patch_time());
+	for (unsigned i = 0; (entry = patch_entry(i)); i++) {
+		const char *state = entry->alias ? "alias" : entry->skipped ? "skipped" : "patched";
+		const char *detail = entry->alias ? entry->alias : entry->skipped ? entry->skipped : "";
+		snprintf(line, sizeof line, "%s\t%s\t%s", entry->name, state, detail);
+		put_text("patch", line);
+	}
+}
+
 static void put_settings(void)
 {
 	put_text("mode", config.mode == MODE_FULL ? "full" : "sample");
@@ -131,6 +150,7 @@ static void put_settings(void)
 	put_text("unwinder", unwind_name());
 	put_text("malloc_source", source_name());
 	put_text("malloc_source_reason", source_reason());
+	put_text("allocator_statistics", tcmalloc_name());
 	put_text("rseq_owner", registry_glibc_owns_rseq() ? "glibc" : "none");
 }
 
@@ -146,5 +166,6 @@ void process_block_write(void)
 	put_machine();
 	put_settings();
 	put_clock();
+	put_patches();
 	tracefile_write_process(text, used);
 }

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "arch.h"
+#include "shim/own.h"
 
 #define RAW_KERNEL_SIGSET_BYTES 8 /* the kernel's sigset_t; libc's is larger */
 
@@ -49,7 +50,10 @@ static inline bool raw_failed(long result)
 static inline void *raw_mmap(void *address, size_t bytes, int prot, int flags, int fd, uint64_t offset)
 {
 	long result = arch_syscall(SYS_mmap, (long)address, (long)bytes, prot, flags, fd, (long)offset);
-	return raw_failed(result) ? NULL : (void *)result;
+	if (raw_failed(result))
+		return NULL;
+	own_note((void *)result, bytes);
+	return (void *)result;
 }
 
 static inline void *raw_reserve(size_t bytes)
@@ -60,6 +64,7 @@ static inline void *raw_reserve(size_t bytes)
 
 static inline long raw_munmap(void *address, size_t bytes)
 {
+	own_forget(address);
 	return raw2(SYS_munmap, (long)address, (long)bytes);
 }
 

@@ -16,6 +16,7 @@
 	X(void *, malloc, (size_t))                                                                          \
 	X(void *, calloc, (size_t, size_t))                                                                  \
 	X(void *, realloc, (void *, size_t))                                                                 \
+	X(void *, reallocarray, (void *, size_t, size_t))                                                    \
 	X(void, free, (void *))                                                                              \
 	X(void, cfree, (void *))                                                                             \
 	X(int, posix_memalign, (void **, size_t, size_t))                                                    \

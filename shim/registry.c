@@ -119,14 +119,14 @@ static void set_up(struct thread *thread)
 	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
 }
 
-struct thread *registry_attach(bool counted)
+struct thread *registry_attach(unsigned how)
 {
 	int error = errno;
 	struct thread *thread = rings_take_slot();
 	if (!thread)
 		return NULL;
 	set_up(thread);
-	if (!counted)
+	if (!(how & REGISTRY_COUNTED))
 		registry_thread_created();
 	thread->mode = (uint8_t)lifecycle_mode();
 	thread_guard(thread, GUARD_CALL); /* what follows may allocate: that is ours, not the guest's */
@@ -138,6 +138,8 @@ struct thread *registry_attach(bool counted)
 				    .time = thread->slot->start_time,
 				    .args = {thread->slot->kernel_tid}};
 	capture_event(thread, COUNTER_THREAD_START, &event);
+	if ((how & REGISTRY_MAY_WARM) && capture_stack_depth)
+		unwind_warm(thread);
 	errno = error;
 	return thread;
 }

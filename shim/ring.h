@@ -41,8 +41,8 @@ void rings_provide(int fd);
 /* True where so few large chunks are free that the writer should look now rather than later. */
 bool rings_low(void);
 
-/* True where handed-over chunks wait. */
-bool rings_ready(void);
+/* Handed-over chunks that wait. */
+uint32_t rings_ready(void);
 
 /* Bytes of ring memory allocated in the file so far, header included. */
 uint64_t rings_bytes(void);

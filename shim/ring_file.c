@@ -239,9 +239,9 @@ bool rings_low(void)
 	       free_count(&rings.slots) < rings.slots_wanted / 2;
 }
 
-bool rings_ready(void)
+uint32_t rings_ready(void)
 {
-	return atomic_load_explicit(&rings.ready, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&rings.ready, memory_order_relaxed);
 }
 
 uint64_t rings_bytes(void)

@@ -51,14 +51,20 @@ struct stack_cache_entry {
 	uint32_t id;
 };
 
+/* The kernel puts the registers of what it interrupts between a hook's frame and a handler's: at least this
+ * much. */
+#define SIGNAL_FRAME_BYTES_MIN 512
+
 struct thread {
 	/* Two bytes, looked at one by one: a wider load right after a store to one of them would wait for
 	 * that store. */
-	uint8_t mode;	     /* enum thread_mode; cleared by others when recording stops */
-	uint8_t guard;	     /* enum guard */
-	bool warm;	     /* the unwinder has been here: it will not allocate or open anything any more */
-	uint8_t exit_rounds; /* of thread-specific destructors gone through */
-	uintptr_t guard_frame; /* of the hook at work */
+	uint8_t mode;  /* enum thread_mode; cleared by others when recording stops */
+	uint8_t guard; /* enum guard */
+	bool warm;     /* the unwinder has been here: it will not allocate or open anything any more */
+	bool warming;  /* it is here for the first time: what it allocates is recorded without a stack */
+	uint8_t exit_rounds;	/* of thread-specific destructors gone through */
+	uintptr_t guard_frame;	/* of the hook at work */
+	uintptr_t region_frame; /* of the region hook that is in its next function; 0: none */
 
 	/* The chunk being filled. limit: a record may start at or below it; NULL makes the next one ask for a
 	 * new chunk. */

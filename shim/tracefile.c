@@ -16,7 +16,7 @@
 #define HIGH_DESCRIPTOR 65536u
 #define SUFFIX_LAST	100000
 #define RAW_BYTES_MAX	(512u << 10) /* of one block */
-#define PROCESS_BYTES	(16u << 10)  /* room for the process block */
+#define PROCESS_BYTES	(32u << 10)  /* room for the process block */
 #define STORED_BYTES_MAX                                                                                     \
 	((size_t)ZSTD_COMPRESSBOUND(RAW_BYTES_MAX) + sizeof(struct block_header) + BLOCK_ALIGNMENT_BYTES)
 #define ZSTD_WORKSPACE (2u << 20) /* level 1 with a window of RAW_BYTES_MAX needs 1.2 MiB */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unwind.h>
 
-#include "shim/config.h"
+#include "shim/library.h"
 #include "shim/modules.h"
 #include "shim/raw.h"
 #include "shim/real.h"
@@ -156,35 +156,11 @@ static unsigned make_harmless(const struct link_map *map)
 /* ---- opening
  * ----------------------------------------------------------------------------------------------------- */
 
-/* Not with a sanitizer's runtime, which refuses DEEPBIND. */
-static int open_flags(void)
-{
-	bool sanitized = dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") ||
-			 dlsym(RTLD_DEFAULT, "__msan_init");
-	return RTLD_NOW | RTLD_LOCAL | (sanitized ? 0 : RTLD_DEEPBIND);
-}
-
-/* From the folder of the shim first: `make install` puts a copy there. */
-static void *open_library(const char *name)
-{
-	char path[CONFIG_PATH_BYTES];
-	Dl_info self;
-	if (dladdr((void *)unwind_start, &self) && self.dli_fname) {
-		const char *slash = strrchr(self.dli_fname, '/');
-		int folder = slash ? (int)(slash - self.dli_fname) : 0;
-		int length = snprintf(path, sizeof path, "%.*s/%s", folder, self.dli_fname, name);
-		void *handle = slash && length < (int)sizeof path ? real.dlopen(path, open_flags()) : NULL;
-		if (handle)
-			return handle;
-	}
-	return real.dlopen(name, open_flags());
-}
-
 static bool open_libunwind(void)
 {
-	open_library("liblzma.so.5"); /* which libunwind needs: where the host has none, ours from the shim's
+	library_open("liblzma.so.5"); /* which libunwind needs: where the host has none, ours from the shim's
 					 folder */
-	void *handle = open_library("libunwind.so.8");
+	void *handle = library_open("libunwind.so.8");
 	if (!handle)
 		return false;
 	struct link_map *map = NULL;
@@ -199,7 +175,7 @@ static bool open_libunwind(void)
 
 static void open_libgcc(void)
 {
-	void *handle = open_library("libgcc_s.so.1");
+	void *handle = library_open("libgcc_s.so.1");
 	if (!handle)
 		return;
 	unwinder.gcc_ip = dlsym(handle, "_Unwind_GetIP");
@@ -265,6 +241,21 @@ static bool stack_suffices(struct thread *thread)
 	return here - (uintptr_t)stack.ss_sp > STACK_NEEDED_BYTES;
 }
 
+/*
+ * The unwinder's first use in a thread makes the dynamic linker allocate its thread-local storage, which libc
+ * frees when the thread is gone: an allocation and a free of the process, recorded as such, without a stack.
+ */
+void unwind_warm(struct thread *thread)
+{
+	void *frames[SHIM_FRAMES_MAX];
+	if (thread->warm || (!unwinder.backtrace && !unwinder.gcc_backtrace) || !stack_suffices(thread))
+		return;
+	thread->warming = true;
+	backtrace_any(frames, SHIM_FRAMES_MAX);
+	thread->warming = false;
+	thread->warm = true;
+}
+
 /* What the unwinder allocates on its way is none of the guest's calls: guarded as if inside one. */
 static unsigned backtrace_guarded(struct thread *thread, void **frames, unsigned depth)
 {
@@ -272,15 +263,6 @@ static unsigned backtrace_guarded(struct thread *thread, void **frames, unsigned
 	unsigned count = backtrace_any(frames, depth);
 	thread_guard_back(thread, outer);
 	return count;
-}
-
-void unwind_warm(struct thread *thread)
-{
-	void *frames[SHIM_FRAMES_MAX];
-	if ((unwinder.backtrace || unwinder.gcc_backtrace) && stack_suffices(thread)) {
-		backtrace_guarded(thread, frames, SHIM_FRAMES_MAX);
-		thread->warm = true;
-	}
 }
 
 unsigned unwind_stack(struct thread *thread, uint64_t *frames, unsigned depth)

@@ -5,9 +5,9 @@
  * It has a descriptor table of its own (unshare), so that a guest which closes everything does not close the
  * trace, and descriptors of the shim are never seen, inherited or counted by the guest.
  *
- * Every tick it asks threads to hand over chunks that already hold something (limit = NULL); what an idle
- * thread still holds at the next tick is written from where it lies. So at each tick everything older than
- * the tick before is in the file: the watermark.
+ * Every tick (in time, and in bytes where the guest is fast) it asks threads to hand over chunks that already
+ * hold something (limit = NULL); what an idle thread still holds at the next tick is written from where it
+ * lies. So at each tick everything older than the tick before is in the file: the watermark.
  */
 #ifndef MTRACE_WRITER_H
 #define MTRACE_WRITER_H
