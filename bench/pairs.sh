@@ -137,11 +137,13 @@ ycsb_workload() {
 	esac
 }
 
+# What runs the workload, and under which name its figures are recorded.
+program=build/ycsb-embedded ycsb_name=ycsb
 engine=$(build/ycsb-embedded --help | sed -n 's/^Engines of this build.*: \([a-z]*\) .*/\1/p')
 
 # ycsb_embedded LIMIT_S PHASE FOLDER [ARG...]: behind `prefix`; ended where it hangs. Output in $out/run.out and .err.
 ycsb_embedded() {
-	timeout "$1" "${prefix[@]}" build/ycsb-embedded "$2" "$engine" -threads "$threads" \
+	timeout "$1" "${prefix[@]}" "$program" "$2" "$engine" -threads "$threads" \
 		-p "recordcount=$workload_records" -p "$engine.dir=$3" -p "$engine.cache=$workload_cache" \
 		-p maxscanlength=50 "${@:4}" >"$out/run.out" 2>"$out/run.err" </dev/null
 }
@@ -169,16 +171,16 @@ ycsb_run() {
 	template_database
 	remove_traces
 	arm_prefix "$2"
-	printf 'ycsb %s  round %d  %-18s' "$1" "$3" "$2"
+	printf '%s %s  round %d  %-18s' "$ycsb_name" "$1" "$3" "$2"
 	if ! ycsb_embedded $((seconds * 3 + 120)) run "$out/database" -p "maxexecutiontime=$seconds"; then
 		say "failed"
-		complain "ycsb $1, $2: ended badly: $(tail -n 1 "$out/run.err")"
+		complain "$ycsb_name $1, $2: ended badly: $(tail -n 1 "$out/run.err")"
 		return 0
 	fi
 	throughput=$(sed -n 's/.*\[OVERALL\], Throughput(ops\/sec), //p' "$out/run.out")
 	say "$throughput ops/s"
-	record ycsb "$1" "$2" "$3" ops_s "$throughput"
-	record_trace ycsb "$1" "$2" "$3"
+	record "$ycsb_name" "$1" "$2" "$3" ops_s "$throughput"
+	record_trace "$ycsb_name" "$1" "$2" "$3"
 }
 
 # ycsb_part ARM...

@@ -5,6 +5,7 @@
 #   mallocbench  nanoseconds added to a malloc/free pair, 1 thread and BENCH_THREADS
 #   ycsb         throughput of ycsb-embedded, all data in cache and with a cache a quarter of it; lost events and
 #                bytes an event on disk
+#   patched      the same of build/host/standin, which carries its allocator inside as mongod does: its entries are patched
 #   decode       events that mtrace-analyze decodes a second
 #   peers        ycsb under other tracers and profilers that are installed (bench/peers.sh)
 #
@@ -13,16 +14,19 @@
 # traces (up to a few GB while a run lasts) and results.tsv, which holds every single figure. On a machine whose disk
 # is shared, a folder in memory (/dev/shm/bench) makes the smaller noise.
 #
-# By default it takes about 50 minutes, on a machine that should do nothing else. Exit status: 0 measured; 1 a run failed; 2 wrong usage.
+# By default it takes about 90 minutes, on a machine that should do nothing else. Exit status: 0 measured; 1 a run failed; 2 wrong usage.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(mallocbench ycsb decode)
+if [ $# = 0 ]; then
+	parts=(mallocbench ycsb decode)
+	[ ! -x build/host/standin ] || parts+=(patched)
+fi
 for part in "${parts[@]}"; do
 	case $part in
-	mallocbench | ycsb | decode | peers) ;;
+	mallocbench | ycsb | patched | decode | peers) ;;
 	-h | --help) usage && exit 0 ;;
 	*) wrong_usage "no part is called $part" ;;
 	esac
@@ -67,6 +71,13 @@ decode_part() {
 	remove_traces
 }
 
+patched_part() {
+	[ -x build/host/standin ] || die "build/host/standin is not there: make host builds it where libwiredtiger.a and libtcmalloc_minimal.a are installed"
+	program=build/host/standin ycsb_name=patched
+	ycsb_part untraced "${arms[@]}" again
+	program=build/ycsb-embedded ycsb_name=ycsb
+}
+
 : >"$tsv"
 conditions | tee "$out/conditions.txt"
 say
@@ -74,6 +85,7 @@ for part in "${parts[@]}"; do
 	case $part in
 	mallocbench) mallocbench_part untraced "${arms[@]}" ;;
 	ycsb) ycsb_part untraced "${arms[@]}" again ;;
+	patched) patched_part ;;
 	decode) decode_part ;;
 	peers) bench/peers.sh || bench_failed=1 ;;
 	esac
@@ -82,7 +94,7 @@ done
 for part in "${parts[@]}"; do
 	case $part in
 	mallocbench) table mallocbench ns_per_pair difference && say ;;
-	ycsb) table ycsb ops_s ratio && say ;;
+	ycsb | patched) table "$part" ops_s ratio && say ;;
 	esac
 done
 say "every figure: $tsv"
