@@ -41,7 +41,7 @@ enum event_kind {
 	EVENT_MEMBARRIER = 33, /* args: command, flags, cpu */
 
 	/* Life of the process. */
-	EVENT_THREAD_START = 40, /* args: kernel thread id */
+	EVENT_THREAD_START = 40, /* address: in its stack; args: kernel thread id */
 	EVENT_THREAD_EXIT = 41,
 	EVENT_FORK = 42,   /* result: the child */
 	EVENT_EXEC = 43,   /* the attempt, recorded before the call */
@@ -112,7 +112,7 @@ enum counter {
 	COUNTER_BRK = 17,
 	COUNTER_PRCTL = 18,
 	COUNTER_REGION_FAILED = 19, /* region calls that failed: in none of the seven above */
-	COUNTER_RSEQ = 20,	    /* registrations asked for through syscall() */
+	COUNTER_RSEQ = 20,	    /* rseq registrations asked for through syscall(), the failed ones too */
 	COUNTER_RSEQ_FAILED = 21,   /* those that failed */
 	COUNTER_MEMBARRIER = 22,
 	COUNTER_THREAD_START = 23,

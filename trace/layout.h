@@ -54,6 +54,8 @@ enum block_type {
 	BLOCK_SNAPSHOT = 6, /* struct snapshot */
 	BLOCK_MARK = 7,	    /* struct clock_mark: a watermark alone */
 	BLOCK_END = 8,	    /* struct end_record: the trace is complete */
+	BLOCK_ALLOCATOR = 9, /* struct allocator_record and its lines: the allocator's own figures */
+	BLOCK_MAPS = 10, /* struct maps_header, then what it counts: the process's mappings */
 };
 
 #define BLOCK_MAGIC	      0x4b4c4254u /* "TBLK" */
@@ -118,6 +120,66 @@ struct snapshot {
 	uint64_t counters[COUNTER_COUNT]; /* 144: sums over all threads since the start */
 };
 _Static_assert(sizeof(struct snapshot) == 144 + 8 * COUNTER_COUNT, "snapshot has no padding");
+
+enum allocator_kind {
+	ALLOCATOR_GOOGLE = 1, /* google/tcmalloc */
+	ALLOCATOR_GPERFTOOLS = 2,
+};
+
+/*
+ * Stands before the snapshot of the same interval. Followed by lines of `name=value` with decimal values: the
+ * allocator's properties under its own names, and one `cpu=` line for each CPU cache (FORMAT.md).
+ */
+struct allocator_record {
+	struct clock_mark mark;	 /*  0 */
+	uint32_t kind;		 /* 32: enum allocator_kind */
+	uint32_t reserved;	 /* 36 */
+	uint64_t values_age_ns;	 /* 40: how old the properties are; SNAPSHOT_UNKNOWN: there are none */
+	uint64_t per_cpu_age_ns; /* 48: how old the cpu lines and per_cpu_limit_bytes are; likewise */
+	uint64_t reserved_too;	 /* 56 */
+};
+_Static_assert(sizeof(struct allocator_record) == 64, "allocator_record is 64 bytes");
+
+/*
+ * A reading of the process's mappings, or a part of one. Followed by `ranges` struct maps_range, `mappings`
+ * struct mapping_record (by rising address, none overlaps), and `names_bytes` of NUL-terminated names. Within
+ * each range exactly the mappings of this block are there; outside of the ranges nothing is said.
+ */
+struct maps_header {
+	uint64_t time;	      /*  0: time units: before the reading */
+	uint64_t end_time;    /*  8: after it */
+	uint64_t own_stack;   /* 16: an address in the stack of the shim's own thread; 0: unknown */
+	uint32_t flags;	      /* 24: MAPS_WHOLE */
+	uint32_t ranges;      /* 28 */
+	uint32_t mappings;    /* 32 */
+	uint32_t names_bytes; /* 36 */
+};
+_Static_assert(sizeof(struct maps_header) == 40, "maps_header is 40 bytes");
+
+#define MAPS_WHOLE 1u /* belongs to a reading whose ranges together cover all addresses */
+
+struct maps_range {
+	uint64_t start; /* 0 */
+	uint64_t end;	/* 8: greater than start */
+};
+_Static_assert(sizeof(struct maps_range) == 16, "maps_range is 16 bytes");
+
+#define MAPPING_READ   1u
+#define MAPPING_WRITE  2u
+#define MAPPING_EXEC   4u
+#define MAPPING_SHARED 8u
+#define MAPPING_OWN    16u /* the shim's own memory */
+
+struct mapping_record {
+	uint64_t start;	 /*  0 */
+	uint64_t end;	 /*  8: greater than start */
+	uint64_t offset; /* 16: in the file */
+	uint64_t device; /* 24: major number in the upper half, minor in the lower */
+	uint64_t inode;	 /* 32: 0: no file */
+	uint32_t flags;	 /* 40: MAPPING_* */
+	uint32_t name;	 /* 44: offset of its name (a path, "[heap]" and the like) in the names; 0: none */
+};
+_Static_assert(sizeof(struct mapping_record) == 48, "mapping_record is 48 bytes");
 
 /* Followed by build_id_bytes, then path_bytes, then zeros up to a multiple of 8. */
 struct module_record {
