@@ -126,6 +126,17 @@ static bool series_fill(struct aligned_series *series, const struct model *model
 	return fine;
 }
 
+static bool is_tested(const struct model *model, enum series_id id)
+{
+	if (!series_infos[id].correlated)
+		return false;
+	for (size_t t = 0; series_infos[id].optional && t < model->timeline_count; t++)
+		for (size_t r = 0; r < model->timelines[t].row_count; r++)
+			if (!isnan(model->timelines[t].rows[r].values[id]))
+				return true;
+	return !series_infos[id].optional;
+}
+
 static bool all_series_fill(const struct model *model, const struct alignment *alignment, struct aligned *out)
 {
 	out->segment_count = alignment->segment_count;
@@ -134,7 +145,7 @@ static bool all_series_fill(const struct model *model, const struct alignment *a
 		return false;
 	for (size_t t = 0; t < model->timeline_count; t++) {
 		for (size_t id = 0; id < SERIES_COUNT; id++) {
-			if (!series_infos[id].correlated)
+			if (!is_tested(model, (enum series_id)id))
 				continue;
 			struct aligned_series *series = &out->series[out->series_count++];
 			*series = (struct aligned_series){t, (enum series_id)id, NULL};

@@ -8,20 +8,35 @@ struct info_options {
 	const char *output_path;
 };
 
-static bool print(const struct info_options *options, const struct replay *replay, struct error *error)
+struct info_context {
+	struct replay replay;
+	struct rseq_watch rseq;
+};
+
+static bool visit(void *context, const struct merge_item *item, struct error *error)
 {
-	const struct livemap_totals *live = replay->live ? livemap_totals(replay->live) : NULL;
-	const struct merge_stats *stream = replay->live ? &replay->stream : NULL;
+	struct info_context *info = context;
+	if (item->event && !rseq_watch_event(&info->rseq, item->event))
+		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
+	return true;
+}
+
+static bool print(const struct info_options *options, const struct info_context *context, struct error *error)
+{
+	const struct replay *replay = &context->replay;
+	struct info_pass pass = {0};
+	if (replay->live)
+		pass = (struct info_pass){livemap_totals(replay->live), &replay->stream, &context->rseq};
 	FILE *file = output_open(options->output_path, error);
 	if (!file)
 		return false;
 	bool good = true;
 	if (options->json) {
-		json_t *object = info_json(replay->trace, live, stream);
+		json_t *object = info_json(replay->trace, &pass);
 		good = json_write(file, object, error);
 		json_decref(object);
 	} else {
-		info_print(file, replay->trace, live, stream);
+		info_print(file, replay->trace, &pass);
 	}
 	return output_close(file, options->output_path, error) && good;
 }
@@ -31,18 +46,19 @@ static int run(const struct info_options *options, const char *path)
 	struct error error = {0};
 	if (!output_spares(options->output_path, &path, 1, &error))
 		return error_print(&error);
-	struct replay replay = {0};
+	struct info_context context = {0};
 	struct trace *trace = trace_open(path, &error);
 	if (!trace)
 		return error_print(&error);
-	replay.trace = trace;
-	bool read = options->quick || replay_run(&replay, NULL, NULL, &error);
+	context.replay.trace = trace;
+	bool read = options->quick || replay_run(&context.replay, visit, &context, &error);
 	/* What was read up to an error is printed all the same. */
-	bool printed = print(options, &replay, &error);
+	bool printed = print(options, &context, &error);
 	int status = command_finish(trace);
 	if (!read || !printed)
 		status = error_print(&error);
-	replay_free(&replay);
+	replay_free(&context.replay);
+	rseq_watch_free(&context.rseq);
 	trace_close(trace);
 	return status;
 }

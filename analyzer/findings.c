@@ -282,5 +282,5 @@ bool findings_collect(struct report *report)
 		fine = find_in_trace(report, &report->model.stages[i]);
 	for (size_t i = 0; fine && i < report->model.timeline_count; i++)
 		fine = find_in_timeline(report, &report->model.timelines[i]);
-	return fine && findings_collect_client(report);
+	return fine && findings_collect_allocator(report) && findings_collect_client(report);
 }

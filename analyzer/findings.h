@@ -25,7 +25,8 @@ struct finding_list {
  *
  * Ids of traces: incomplete, damage, trace-note, no-counters, lost-events, wrapped, missing-chunks,
  * live-bytes-partial, malloc-blind, no-stacks, unwinder-missing, stackless, symbols-unmatched, no-wall-clock,
- * clock-step, huge-stale, no-intervals, estimated. Of the client and the correlations: ycsb-none,
+ * clock-step, huge-stale, no-intervals, estimated; of the allocator capacity-zero, per-thread-caches,
+ * rseq-failed. Of the client and the correlations: ycsb-none,
  * ycsb-no-overlap, ycsb-no-series, ycsb-no-clock, ycsb-elsewhere, ycsb-too-short, ycsb-flags,
  * series-unusable, run-unused, no-support. Of the plots: no-plots. Of inputs that cmd_report.c left out:
  * input-unread.
@@ -34,6 +35,9 @@ bool findings_collect(struct report *report);
 
 /* The part of it that is about the client: findings_client.c. */
 bool findings_collect_client(struct report *report);
+
+/* The part of it that is about the allocator and rseq: findings_allocator.c. */
+bool findings_collect_allocator(struct report *report);
 
 /* Adds one; the text is printf's. False where memory is short. */
 bool findings_add(struct finding_list *list, const char *id, const char *format, ...)

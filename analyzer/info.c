@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/allocstats_json.h"
 #include "analyzer/format.h"
 #include "analyzer/patches.h"
 #include "analyzer/sites.h"
@@ -171,16 +172,6 @@ static void put_stream(json_t *object, const struct trace_info *info, const stru
 	json_put(object, "chunks_missing", stream ? json_count(stream->missing_chunks) : NULL);
 }
 
-static void put_rseq(json_t *object, const struct trace *trace)
-{
-	const struct trace_info *info = trace_info(trace);
-	json_t *rseq = json_object();
-	put_key(rseq, trace, "owner", "rseq_owner");
-	put_counter(rseq, info, "registrations", info->counters[COUNTER_RSEQ]);
-	put_counter(rseq, info, "failures", info->counters[COUNTER_RSEQ_FAILED]);
-	json_put(object, "rseq", rseq);
-}
-
 static json_t *build_id_json(const struct trace_module *module)
 {
 	if (!module->build_id_bytes)
@@ -229,8 +220,7 @@ static json_t *damage_json(const struct trace *trace)
 
 /* ---- the object ---------------------------------------------------------------------------------------- */
 
-json_t *info_json(const struct trace *trace, const struct livemap_totals *live,
-		  const struct merge_stats *stream)
+json_t *info_json(const struct trace *trace, const struct info_pass *pass)
 {
 	const struct trace_info *info = trace_info(trace);
 	json_t *object = json_object();
@@ -240,9 +230,10 @@ json_t *info_json(const struct trace *trace, const struct livemap_totals *live,
 	put_machine(object, trace);
 	json_put_count(object, "threads", threads);
 	put_counters(object, info);
-	put_live(object, trace, live);
-	put_stream(object, info, stream);
-	put_rseq(object, trace);
+	put_live(object, trace, pass->live);
+	put_stream(object, info, pass->stream);
+	json_put(object, "rseq", rseq_json(trace, pass->rseq));
+	json_put(object, "allocator", allocstats_json(trace));
 	put_key(object, trace, "malloc_source", "malloc_source");
 	put_key(object, trace, "malloc_source_reason", "malloc_source_reason");
 	json_put(object, "patched", patches_json(trace));

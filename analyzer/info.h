@@ -6,21 +6,24 @@
 #include "analyzer/livemap.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
+#include "analyzer/rseq.h"
 
 /* Sums of counters, as README.md uses the words. */
 uint64_t info_allocs(const uint64_t counters[COUNTER_COUNT]); /* malloc, calloc, new, memalign family */
 uint64_t info_frees(const uint64_t counters[COUNTER_COUNT]);  /* free, delete; not of NULL */
 
-/*
- * The object; owned by the caller. `live` and `stream` are of a pass over all events: NULL where none was
- * made, then what comes from it is null. Call it after the pass, so that damage found by it is listed.
- */
-json_t *info_json(const struct trace *trace, const struct livemap_totals *live,
-		  const struct merge_stats *stream);
+/* Of a pass over all events. What is NULL was not made, and what comes from it is null. */
+struct info_pass {
+	const struct livemap_totals *live;
+	const struct merge_stats *stream;
+	const struct rseq_watch *rseq;
+};
+
+/* The object; owned by the caller. Call it after the pass, so that damage found by it is listed. */
+json_t *info_json(const struct trace *trace, const struct info_pass *pass);
 
 /* The same for people, on one screen. */
-void info_print(FILE *file, const struct trace *trace, const struct livemap_totals *live,
-		const struct merge_stats *stream);
+void info_print(FILE *file, const struct trace *trace, const struct info_pass *pass);
 
 /*
  * Recorded events that a pass over all of them did not give: damaged, cut off, or overwritten by a flight

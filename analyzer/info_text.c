@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analyzer/allocstats_json.h"
 #include "analyzer/command.h"
 #include "analyzer/format.h"
 #include "analyzer/info.h"
@@ -134,9 +135,18 @@ static void print_unread(FILE *file, const struct trace_info *info, const struct
 	row(file, "unread", text);
 }
 
-void info_print(FILE *file, const struct trace *trace, const struct livemap_totals *live,
-		const struct merge_stats *stream)
+static void print_rseq(FILE *file, const struct trace *trace, const struct rseq_watch *watch)
 {
+	char text[512];
+	struct rseq_verdict verdict = rseq_judge(trace, watch);
+	row(file, "rseq", verdict.text);
+	if (allocstats_text(trace, text, sizeof text))
+		row(file, "caches", text);
+}
+
+void info_print(FILE *file, const struct trace *trace, const struct info_pass *pass)
+{
+	const struct merge_stats *stream = pass->stream;
 	char text[256], a[FORMAT_TEXT_BYTES];
 	print_safe(file, trace_info(trace)->path);
 	fputs("\n", file);
@@ -144,8 +154,9 @@ void info_print(FILE *file, const struct trace *trace, const struct livemap_tota
 	print_how(file, trace);
 	print_threads(file, trace);
 	print_calls(file, trace_info(trace));
-	if (live)
-		print_live(file, trace, live);
+	if (pass->live)
+		print_live(file, trace, pass->live);
+	print_rseq(file, trace, pass->rseq);
 	print_unread(file, trace_info(trace), stream);
 	if (stream && stream->recovered_events) {
 		snprintf(text, sizeof text, "%s events from the rings file",

@@ -28,6 +28,7 @@
 #include "analyzer/livemap.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
+#include "analyzer/rseq.h"
 #include "analyzer/series.h"
 #include "analyzer/symbols.h"
 
@@ -68,6 +69,7 @@ struct stage {
 	uint64_t pid;	 /* UINT64_MAX where unknown */
 	struct livemap_totals totals;
 	struct merge_stats stats;
+	struct rseq_watch rseq;
 	bool wrapped;	       /* a flight recorder that has lost its beginning: live bytes are not known */
 	double max_huge_age_s; /* oldest AnonHugePages figure; NaN where there is none */
 	double clock_step_s;   /* largest change of the wall clock against CLOCK_MONOTONIC within one row */

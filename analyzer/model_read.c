@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyzer/allocstats_series.h"
+
 /* Stages of one process follow each other; their clocks are interpolated, so a little overlap is none. */
 #define STAGE_OVERLAP_NS 50000000
 
@@ -152,6 +154,8 @@ struct pass {
 	struct snapshot before;
 	bool have_before;
 	size_t first_row;
+	struct allocstats_cursor allocator;
+	struct allocstats_series allocator_series;
 };
 
 static void pass_live_bytes(const struct pass *pass, struct model_row *row)
@@ -206,6 +210,16 @@ static bool pass_snapshot(struct pass *pass, const struct snapshot *now)
 	return true;
 }
 
+/* The record that stands before the snapshot in the trace goes into the row that ends with it. */
+static bool pass_allocator(struct pass *pass, const struct snapshot *now, struct error *error)
+{
+	struct timeline *timeline = pass->timeline;
+	if (allocstats_next(&pass->allocator, pass->stage->trace, now->mark.time, error))
+		allocstats_series_add(&pass->allocator_series, &pass->allocator.stats,
+				      timeline->rows + pass->first_row, timeline->row_count - pass->first_row);
+	return error->code == ERROR_NONE;
+}
+
 static bool pass_event(struct pass *pass, const struct trace_event *event)
 {
 	if (event_is_allocation(event->kind)) {
@@ -215,7 +229,7 @@ static bool pass_event(struct pass *pass, const struct trace_event *event)
 		size_classes_add(&pass->timeline->classes, event->size_bytes, weight);
 		pass->timeline->stacks |= event->stack_id != 0;
 	}
-	return livemap_apply(pass->map, event);
+	return rseq_watch_event(&pass->stage->rseq, event) && livemap_apply(pass->map, event);
 }
 
 static bool pass_events(struct pass *pass, struct merge *merge, struct error *error)
@@ -226,12 +240,14 @@ static bool pass_events(struct pass *pass, struct merge *merge, struct error *er
 	bool fine = true;
 	progress_start(&progress, "reading");
 	for (uint64_t i = 0; fine && merge_next(merge, &item, error); i++) {
-		fine = item.event ? pass_event(pass, item.event) : pass_snapshot(pass, item.snapshot);
+		fine = item.event ? pass_event(pass, item.event)
+				  : pass_snapshot(pass, item.snapshot) &&
+					    pass_allocator(pass, item.snapshot, error);
 		if (i % 65536 == 0)
 			progress_update(&progress, merge_stats(merge)->read_bytes, info->trace_bytes);
 	}
 	progress_end(&progress);
-	if (!fine || !livemap_finish(pass->map))
+	if (error->code == ERROR_NONE && (!fine || !livemap_finish(pass->map)))
 		return out_of_memory(error);
 	pass->stage->totals = *livemap_totals(pass->map);
 	pass->stage->stats = *merge_stats(merge);
@@ -347,6 +363,7 @@ static bool stage_read(struct model *model, struct stage *stage, const struct sy
 	bool fine =
 		pass.map && merge && pass_events(&pass, merge, error) && pass_names(&pass, options, error);
 	merge_close(merge);
+	allocstats_free(&pass.allocator.stats);
 	livemap_free(pass.map);
 	return fine;
 }
@@ -373,6 +390,7 @@ void model_free(struct model *model)
 		for (size_t j = 0; j < stage->unmatched_count; j++)
 			free(stage->unmatched[j]);
 		free(stage->unmatched);
+		rseq_watch_free(&stage->rseq);
 		trace_close(stage->trace);
 	}
 	for (size_t i = 0; i < model->timeline_count; i++) {

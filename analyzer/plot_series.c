@@ -188,6 +188,21 @@ static const struct figure_plan figure_plans[] = {
 			LINE(SERIES_INVOLUNTARY, PLOT_VERMILLION, "involuntary")} },
 		{ "migrations/s", 0.8, {LINE(SERIES_MIGRATIONS, PLOT_BLUE, "migrations seen")} },
 		{ "threads", 0.8, {LINE(SERIES_THREADS, PLOT_BLUE, "threads")} } } },
+	{ "tcmalloc", "What the allocator says of itself: heap, free memory in its tiers, misses of per-CPU caches", 820, false, {
+		{ "bytes", 1, {
+			LINE(SERIES_TCMALLOC_HEAP, PLOT_VERMILLION, "heap"),
+			LINE(SERIES_TCMALLOC_ALLOCATED, PLOT_BLUE, "allocated"),
+			LINE(SERIES_TCMALLOC_PAGEHEAP_UNMAPPED, PLOT_GREEN, "returned to the kernel")} },
+		{ "bytes", 1, {
+			LINE(SERIES_TCMALLOC_CPU_FREE, PLOT_BLUE, "per-CPU caches"),
+			LINE(SERIES_TCMALLOC_THREAD_FREE, PLOT_VERMILLION, "thread caches"),
+			LINE(SERIES_TCMALLOC_TRANSFER_FREE, PLOT_GREEN, "transfer cache"),
+			LINE(SERIES_TCMALLOC_CENTRAL_FREE, PLOT_PURPLE, "central cache"),
+			LINE(SERIES_TCMALLOC_PAGEHEAP_FREE, PLOT_ORANGE, "page heap")} },
+		{ "misses/s", 1, {
+			LINE(SERIES_TCMALLOC_UNDERFLOWS, PLOT_BLUE, "underflows"),
+			LINE(SERIES_TCMALLOC_OVERFLOWS, PLOT_VERMILLION, "overflows")} },
+		{ "ns/s", 0.8, {LINE(SERIES_TCMALLOC_LOCK_WAIT, PLOT_BLUE, "wait for its spinlocks")} } } },
 };
 /* clang-format on */
 

@@ -270,6 +270,8 @@ static bool read_all(struct trace *trace, struct error *error)
 	if (!interpret_clock(trace) || !read_definitions(trace, error) ||
 	    (!trace->info.complete && !rings_open(trace, error)) || !defs_finish(trace))
 		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
+	if (!allocator_read_last(trace, error))
+		return false;
 	clock_finish(trace);
 	blocks_judge(trace);
 	sum_lost(trace);
@@ -311,6 +313,7 @@ void trace_close(struct trace *trace)
 	process_free(trace);
 	defs_free(trace);
 	damage_free(trace);
+	allocstats_free(&trace->allocator);
 	free(trace->blocks);
 	free(trace->holes);
 	free(trace->clock);

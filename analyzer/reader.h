@@ -20,6 +20,7 @@
 #include "trace/layout.h"
 
 struct trace;
+struct allocstats;
 
 enum trace_mode {
 	TRACE_MODE_UNKNOWN = 0, /* the process block is damaged */
@@ -122,6 +123,9 @@ const struct trace_thread *trace_thread(const struct trace *trace, uint32_t thre
  */
 bool trace_stack(const struct trace *trace, uint32_t stack_id, struct trace_stack *stack);
 size_t trace_stacks_count(const struct trace *trace);
+
+/* The newest allocator record that can be read (analyzer/allocstats.h); its kind is 0 where there is none. */
+const struct allocstats *trace_allocator(const struct trace *trace);
 
 /* Damage, in the order found; complete after MERGE_END. *count never exceeds TRACE_DAMAGE_MAX. */
 const struct trace_damage *trace_damage(const struct trace *trace, size_t *count);

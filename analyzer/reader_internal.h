@@ -7,11 +7,13 @@
  *   reader_defs.c     modules, threads, stacks
  *   reader_clock.c    time units to wall clock
  *   reader_rings.c    the rings file
+ *   reader_allocator.c  the allocator's statistics
  *   reader_damage.c   damage and notes
  */
 #ifndef MTRACE_READER_INTERNAL_H
 #define MTRACE_READER_INTERNAL_H
 
+#include "analyzer/allocstats.h"
 #include "analyzer/idmap.h"
 #include "analyzer/reader.h"
 #include "trace/codec.h"
@@ -98,6 +100,8 @@ struct trace {
 	struct ring_chunk *ring_chunks; /* ordered by thread, then sequence */
 	size_t ring_chunks_count, ring_chunks_capacity;
 
+	struct allocstats allocator; /* the newest record */
+
 	struct damage_list damage;
 	char **notes;
 	size_t notes_count, notes_capacity;
@@ -178,6 +182,11 @@ bool rings_open(struct trace *trace, struct error *error);
 /* Reads a chunk's header and committed records (*bytes) into `buffer`, slack behind them. */
 enum block_status rings_load(struct trace *trace, const struct ring_chunk *chunk, struct block_buffer *buffer,
 			     size_t *bytes, struct error *error);
+
+/* ---- reader_allocator.c -------------------------------------------------------------------------------- */
+
+/* Sets trace->allocator. False on an error, which is set. */
+bool allocator_read_last(struct trace *trace, struct error *error);
 
 /* ---- reader_damage.c ----------------------------------------------------------------------------------- */
 

@@ -135,7 +135,8 @@ static void write_traces(FILE *file, const struct report *report)
 		FILE *memory = open_memstream(&text, &bytes);
 		if (!memory)
 			continue;
-		info_print(memory, stage->trace, &stage->totals, &stage->stats);
+		info_print(memory, stage->trace,
+			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq});
 		if (fclose(memory) == 0)
 			preformatted(file, text);
 		free(text);

@@ -13,7 +13,8 @@ static void put_traces(json_t *object, const struct report *report)
 	size_t main = 0;
 	for (size_t i = 0; i < report->model.stage_count; i++) {
 		const struct stage *stage = &report->model.stages[i];
-		json_array_append_new(traces, info_json(stage->trace, &stage->totals, &stage->stats));
+		const struct info_pass pass = {&stage->totals, &stage->stats, &stage->rseq};
+		json_array_append_new(traces, info_json(stage->trace, &pass));
 		if (stage->stats.events > most) {
 			most = stage->stats.events;
 			main = i;

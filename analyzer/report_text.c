@@ -189,7 +189,8 @@ void report_text_print(FILE *file, const struct report *report)
 		const struct stage *stage = &report->model.stages[i];
 		if (i > 0)
 			fputc('\n', file);
-		info_print(file, stage->trace, &stage->totals, &stage->stats);
+		info_print(file, stage->trace,
+			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq});
 	}
 	print_client(file, report);
 	print_correlations(file, report);

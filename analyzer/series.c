@@ -4,15 +4,24 @@
 
 #define TRACE_RATE(name_, title_, unit_)                                                                     \
 	{                                                                                                    \
-		name_, title_, unit_, SERIES_RATE, false, true                                               \
+		name_, title_, unit_, SERIES_RATE, false, true, false                                        \
 	}
 #define TRACE_LEVEL(name_, title_, unit_)                                                                    \
 	{                                                                                                    \
-		name_, title_, unit_, SERIES_LEVEL, false, true                                              \
+		name_, title_, unit_, SERIES_LEVEL, false, true, false                                       \
 	}
 #define CLIENT_RATE(name_, title_, unit_)                                                                    \
 	{                                                                                                    \
-		name_, title_, unit_, SERIES_RATE, true, false                                               \
+		name_, title_, unit_, SERIES_RATE, true, false, false                                        \
+	}
+
+#define ALLOCATOR_RATE(name_, title_, unit_)                                                                 \
+	{                                                                                                    \
+		name_, title_, unit_, SERIES_RATE, false, true, true                                         \
+	}
+#define ALLOCATOR_LEVEL(name_, title_)                                                                       \
+	{                                                                                                    \
+		name_, title_, "bytes", SERIES_LEVEL, false, true, true                                      \
 	}
 
 const struct series_info series_infos[SERIES_COUNT] = {
@@ -24,8 +33,9 @@ const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_FREES] = TRACE_RATE("frees_per_s", "frees", "calls/s"),
 	[SERIES_REALLOCS] = TRACE_RATE("reallocs_per_s", "reallocs", "calls/s"),
 	[SERIES_LIVE] = TRACE_LEVEL("live_bytes", "live bytes", "bytes"),
-	[SERIES_LIVE_LOW] = {"live_bytes_low", "live bytes, low", "bytes", SERIES_LEVEL, false, false},
-	[SERIES_LIVE_HIGH] = {"live_bytes_high", "live bytes, high", "bytes", SERIES_LEVEL, false, false},
+	[SERIES_LIVE_LOW] = {"live_bytes_low", "live bytes, low", "bytes", SERIES_LEVEL, false, false, false},
+	[SERIES_LIVE_HIGH] = {"live_bytes_high", "live bytes, high", "bytes", SERIES_LEVEL, false, false,
+			      false},
 	[SERIES_RSS] = TRACE_LEVEL("rss_bytes", "RSS", "bytes"),
 	[SERIES_HUGE] = TRACE_LEVEL("anon_huge_bytes", "AnonHugePages", "bytes"),
 	[SERIES_MMAPS] = TRACE_RATE("mmaps_per_s", "mmap", "calls/s"),
@@ -44,6 +54,30 @@ const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_THREADS] = TRACE_LEVEL("threads", "threads", "threads"),
 	[SERIES_LOST] = TRACE_RATE("lost_events_per_s", "lost events", "events/s"),
 	[SERIES_WRITER_CPU] = TRACE_RATE("writer_cpu", "trace writer CPU", "CPUs"),
+	[SERIES_TCMALLOC_ALLOCATED] = ALLOCATOR_LEVEL("tcmalloc_allocated_bytes", "allocated, by TCMalloc"),
+	[SERIES_TCMALLOC_HEAP] = ALLOCATOR_LEVEL("tcmalloc_heap_bytes", "TCMalloc heap"),
+	[SERIES_TCMALLOC_CPU_FREE] = ALLOCATOR_LEVEL("tcmalloc_cpu_free_bytes", "free in per-CPU caches"),
+	[SERIES_TCMALLOC_CPU_UNALLOCATED] =
+		ALLOCATOR_LEVEL("tcmalloc_cpu_unallocated_bytes", "unallocated capacity of per-CPU caches"),
+	[SERIES_TCMALLOC_THREAD_FREE] =
+		ALLOCATOR_LEVEL("tcmalloc_thread_free_bytes", "free in thread caches"),
+	[SERIES_TCMALLOC_CENTRAL_FREE] =
+		ALLOCATOR_LEVEL("tcmalloc_central_free_bytes", "free in the central cache"),
+	[SERIES_TCMALLOC_TRANSFER_FREE] =
+		ALLOCATOR_LEVEL("tcmalloc_transfer_free_bytes", "free in the transfer cache"),
+	[SERIES_TCMALLOC_PAGEHEAP_FREE] =
+		ALLOCATOR_LEVEL("tcmalloc_pageheap_free_bytes", "free in the page heap"),
+	[SERIES_TCMALLOC_PAGEHEAP_UNMAPPED] =
+		ALLOCATOR_LEVEL("tcmalloc_pageheap_unmapped_bytes", "page heap, returned to the kernel"),
+	[SERIES_TCMALLOC_METADATA] = ALLOCATOR_LEVEL("tcmalloc_metadata_bytes", "TCMalloc metadata"),
+	[SERIES_TCMALLOC_UNDERFLOWS] =
+		ALLOCATOR_RATE("tcmalloc_underflows_per_s", "per-CPU cache underflows", "misses/s"),
+	[SERIES_TCMALLOC_OVERFLOWS] =
+		ALLOCATOR_RATE("tcmalloc_overflows_per_s", "per-CPU cache overflows", "misses/s"),
+	[SERIES_TCMALLOC_RECLAIMS] =
+		ALLOCATOR_RATE("tcmalloc_reclaims_per_s", "per-CPU cache reclaims", "reclaims/s"),
+	[SERIES_TCMALLOC_LOCK_WAIT] =
+		ALLOCATOR_RATE("tcmalloc_lock_wait_ns_per_s", "wait for TCMalloc's locks", "ns/s"),
 };
 
 static double rate(uint64_t before, uint64_t after, double length_s)

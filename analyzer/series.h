@@ -44,6 +44,21 @@ enum series_id {
 	SERIES_THREADS,
 	SERIES_LOST,
 	SERIES_WRITER_CPU,
+	/* What the allocator says of itself (allocstats_series.h), where it can be asked. */
+	SERIES_TCMALLOC_ALLOCATED,
+	SERIES_TCMALLOC_HEAP,
+	SERIES_TCMALLOC_CPU_FREE, /* free blocks in per-CPU caches */
+	SERIES_TCMALLOC_CPU_UNALLOCATED, /* their capacity that no size class has */
+	SERIES_TCMALLOC_THREAD_FREE,
+	SERIES_TCMALLOC_CENTRAL_FREE,
+	SERIES_TCMALLOC_TRANSFER_FREE,
+	SERIES_TCMALLOC_PAGEHEAP_FREE,
+	SERIES_TCMALLOC_PAGEHEAP_UNMAPPED,
+	SERIES_TCMALLOC_METADATA,
+	SERIES_TCMALLOC_UNDERFLOWS,
+	SERIES_TCMALLOC_OVERFLOWS,
+	SERIES_TCMALLOC_RECLAIMS,
+	SERIES_TCMALLOC_LOCK_WAIT, /* in its spinlocks: MongoDB's gperftools alone says */
 	SERIES_COUNT,
 };
 
@@ -59,6 +74,7 @@ struct series_info {
 	enum series_kind kind;
 	bool from_ycsb;	 /* else from the trace */
 	bool correlated; /* tested against throughput: not throughput, nor what follows from it, nor bounds */
+	bool optional;	 /* most programs do not have it: left out, not "not measured", where no row knows it */
 };
 
 extern const struct series_info series_infos[SERIES_COUNT];
