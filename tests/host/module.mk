@@ -7,6 +7,7 @@ HOST_LIBS_sigsafe    := $(host_origin) -lsafemalloc
 HOST_LIBS_cdl        := -Wl,-rpath,'$$ORIGIN' -Wl,--disable-new-dtags
 HOST_LIBS_dlloop     := -Wl,-rpath,'$$ORIGIN' -Wl,--disable-new-dtags
 HOST_LIBS_ownmalloc  := -rdynamic
+HOST_LIBS_tcstats    := -rdynamic
 HOST_LIBS_cxxreplaced := -rdynamic
 
 $(BUILD)/host/early: $(BUILD)/host/libearly.so
@@ -21,3 +22,48 @@ $(BUILD)/host/earlynow: tests/host/early.c $(BUILD)/host/libearlynow.so
 	$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) -pthread -Wl,-z,now -o $@ $< $(host_origin) -learlynow
 
 host_guests += $(BUILD)/host/earlynow
+
+# tcstats.c with some of google/tcmalloc's functions missing, and with gperftools'.
+tcstats_variants := $(BUILD)/host/tcstats-part $(BUILD)/host/tcstats-gperftools
+$(BUILD)/host/tcstats-part: TCSTATS := -DTCSTATS_PART
+$(BUILD)/host/tcstats-gperftools: TCSTATS := -DTCSTATS_GPERFTOOLS
+$(tcstats_variants): tests/host/tcstats.c tests/host/guest.h
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) $(TCSTATS) -pthread -rdynamic -o $@ $< -ldl
+host_guests += $(tcstats_variants)
+
+# ---- programs that carry their own allocator -------------------------------------------------------------------------
+# Guests once more, linked with the distribution's static allocators: $(BUILD)/host/static/<allocator>-<kind>/<guest>, kind
+# exported (PIE, -rdynamic, -z now, as mongod), pie, fixed (not a PIE). An allocator without an archive is left out.
+static_guests := abi counted cxx cxxcount exits threads vmcalls
+static_kinds  := exported pie fixed
+STATIC_COMPILE_exported := -fPIE
+STATIC_COMPILE_pie      := -fPIE
+STATIC_COMPILE_fixed    := -fno-pie
+STATIC_LINK_exported := -pie -rdynamic -Wl,-z,now
+STATIC_LINK_pie      := -pie
+STATIC_LINK_fixed    := -no-pie
+
+archive_of = $(filter /%,$(shell $(CC) -print-file-name=$(1)))
+STATIC_ARCHIVE_tcmalloc := $(call archive_of,libtcmalloc_minimal.a)
+STATIC_ARCHIVE_jemalloc := $(call archive_of,libjemalloc.a)
+STATIC_ARCHIVE_mimalloc := $(call archive_of,libmimalloc.a)
+static_allocators := $(foreach a,tcmalloc jemalloc mimalloc,$(if $(STATIC_ARCHIVE_$(a)),$(a)))
+
+define static_objects # KIND
+$(BUILD)/host/static/$(1)/%.o: tests/host/%.c tests/host/guest.h
+	@mkdir -p $$(@D)
+	$$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $$(WARNINGS) $(STATIC_COMPILE_$(1)) -c -o $$@ $$<
+$(BUILD)/host/static/$(1)/%.o: tests/host/%.cc tests/host/guest.h
+	@mkdir -p $$(@D)
+	$$(CXX) -I. -D_GNU_SOURCE -std=c++17 -O1 -g -fno-builtin -Wall -Wextra $(STATIC_COMPILE_$(1)) -c -o $$@ $$<
+endef
+define static_programs # KIND ALLOCATOR
+$(BUILD)/host/static/$(2)-$(1)/%: $(BUILD)/host/static/$(1)/%.o $(STATIC_ARCHIVE_$(2))
+	@mkdir -p $$(@D)
+	$$(CXX) $$(LDFLAGS) $(STATIC_LINK_$(1)) -pthread -o $$@ $$< -Wl,--whole-archive $(STATIC_ARCHIVE_$(2)) -Wl,--no-whole-archive -ldl
+endef
+$(foreach kind,$(static_kinds),$(eval $(call static_objects,$(kind))))
+$(foreach kind,$(static_kinds),$(foreach a,$(static_allocators),$(eval $(call static_programs,$(kind),$(a)))))
+host_guests += $(foreach kind,$(static_kinds),$(foreach a,$(static_allocators),$(static_guests:%=$(BUILD)/host/static/$(a)-$(kind)/%)))
+.SECONDARY: $(foreach kind,$(static_kinds),$(static_guests:%=$(BUILD)/host/static/$(kind)/%.o))
