@@ -53,8 +53,14 @@ static void heap_pop(struct merge *merge)
 
 /* ---- cursors: where reading a thread's pieces stands --------------------------------------------------- */
 
+/* False: the first piece cannot be read, or the merge failed. */
 static bool cursor_begin(struct merge *merge, struct merge_thread *thread)
 {
+	struct piece *piece = thread->first;
+	enum block_status status = piece_load(merge, piece, &merge->failure);
+	merge->failed = status == BLOCK_FAILED;
+	if (status != BLOCK_READ)
+		return false;
 	if (!thread->cursor) {
 		thread->cursor = merge->spare_cursors;
 		if (thread->cursor)
@@ -62,15 +68,19 @@ static bool cursor_begin(struct merge *merge, struct merge_thread *thread)
 		else
 			thread->cursor = malloc(sizeof *thread->cursor);
 	}
-	if (!thread->cursor)
+	if (!thread->cursor) {
+		merge->failed = true;
 		return false;
-	struct piece *piece = thread->first;
-	decoder_start(&thread->cursor->decoder, &piece->chunk, piece->records, piece->bytes);
+	}
+	decoder_start(&thread->cursor->decoder, &piece->chunk, piece->buffer->block.data + piece->records,
+		      piece->bytes);
 	return true;
 }
 
 static void cursor_end(struct merge *merge, struct merge_thread *thread)
 {
+	if (!thread->cursor)
+		return;
 	thread->cursor->next_spare = merge->spare_cursors;
 	merge->spare_cursors = thread->cursor;
 	thread->cursor = NULL;
@@ -131,12 +141,12 @@ static bool thread_next(struct merge *merge, struct merge_thread *thread)
 	if (thread->cursor && ++thread->cursor->at < thread->cursor->count)
 		return true;
 	while (thread->first) {
-		if (!thread->cursor && !cursor_begin(merge, thread)) {
-			merge->failed = true;
+		if (thread->cursor || cursor_begin(merge, thread)) {
+			if (cursor_refill(merge, thread))
+				return true;
+		} else if (merge->failed) {
 			return false;
 		}
-		if (cursor_refill(merge, thread))
-			return true;
 		piece_end(merge, thread);
 		cursor_end(merge, thread);
 	}
@@ -232,6 +242,15 @@ static bool out_of_memory(struct error *error)
 	return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
 }
 
+static bool stopped(const struct merge *merge, struct error *error)
+{
+	if (merge->failure.code == ERROR_NONE)
+		return out_of_memory(error);
+	if (error->code == ERROR_NONE)
+		*error = merge->failure;
+	return false;
+}
+
 bool merge_next(struct merge *merge, struct merge_item *item, struct error *error)
 {
 	*item = (struct merge_item){0};
@@ -240,7 +259,7 @@ bool merge_next(struct merge *merge, struct merge_item *item, struct error *erro
 	merge->handed_event = false;
 	for (;;) {
 		if (merge->failed)
-			return out_of_memory(error);
+			return stopped(merge, error);
 		if (event_take(merge, item))
 			return true;
 		if (snapshot_ready(merge)) {
@@ -253,7 +272,7 @@ bool merge_next(struct merge *merge, struct merge_item *item, struct error *erro
 			return false;
 		while (merge->woken_count)
 			if (!thread_wake(merge, merge->woken[--merge->woken_count]))
-				return out_of_memory(error);
+				return stopped(merge, error);
 	}
 	if (merge->last_time > merge->trace->info.last_time)
 		merge->trace->info.last_time = merge->last_time;

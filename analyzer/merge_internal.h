@@ -1,4 +1,4 @@
-/* What merge.c (order) and merge_pieces.c (input) share. */
+/* What merge.c (order), merge_pieces.c (input) and merge_buffers.c (its memory) share. */
 #ifndef MTRACE_MERGE_INTERNAL_H
 #define MTRACE_MERGE_INTERNAL_H
 
@@ -11,9 +11,17 @@
  */
 #define MERGE_BUFFERED_BYTES_MAX (UINT64_C(512) << 20)
 
-/* Pieces point into it; the last one gone, it is used again. */
+/*
+ * Once this much waits, a further block of which nothing is needed yet is read for its chunk headers only,
+ * and read again when its turn comes. A busy writer's rings hold more than this; what they held is then no
+ * matter.
+ */
+#define MERGE_PARK_BYTES (UINT64_C(4) << 20)
+
+/* Pieces lie in it; the last one gone, it is used again. */
 struct piece_buffer {
-	struct block_buffer block;
+	struct block_buffer block; /* without data: parked, to be read again from `entry` */
+	struct block_entry *entry; /* NULL: of the rings file, which changes, and is read once */
 	struct piece_buffer *next_spare;
 	const char *file;
 	uint64_t offset; /* of the block or chunk in `file` */
@@ -25,7 +33,7 @@ struct piece {
 	struct piece *next;
 	struct piece_buffer *buffer;
 	struct chunk_header chunk;
-	const uint8_t *records;
+	size_t records; /* offset in the buffer */
 	uint32_t bytes;
 	uint32_t skip;	/* records that begin before it are decoded for their state only */
 	bool recovered; /* from the rings file */
@@ -62,9 +70,10 @@ struct merge {
 	uint64_t last_time; /* of the latest event handed on */
 	bool ended;	    /* all input is read: everything can be handed on */
 	bool draining;	    /* more waits than MERGE_BUFFERED_BYTES_MAX allows */
-	bool failed;	    /* out of memory */
+	bool failed;	    /* see `failure` */
 	bool handed_event;
 
+	struct error failure; /* nothing in it: out of memory */
 	struct heap_entry *heap;
 	size_t heap_count, heap_capacity;
 	struct merge_thread *threads;
@@ -85,6 +94,7 @@ struct merge {
 	void (*lookahead)(void *context, const struct trace_event *event);
 	void *lookahead_context;
 	struct piece_buffer *spare_buffers;
+	struct spare_memory *spare_memory;
 	struct piece *spare_pieces;
 	uint64_t buffered_bytes;
 };
@@ -95,9 +105,26 @@ struct merge {
  */
 bool merge_fill(struct merge *merge, struct error *error);
 
+/* Has the piece's bytes in memory. As block_load(); a block that cannot be read any more is damage. */
+enum block_status piece_load(struct merge *merge, struct piece *piece, struct error *error);
+
 /* A piece is done with. */
 void pieces_release(struct merge *merge, struct piece *piece);
 void piece_damaged(struct merge *merge, const struct piece *piece, const uint8_t *position);
 void pieces_free(struct merge *merge);
+
+/* ---- merge_buffers.c ----------------------------------------------------------------------------------- */
+
+/* NULL when out of memory. `status` is what block_load() or rings_load() said. */
+struct piece_buffer *buffer_read_block(struct merge *merge, struct block_entry *entry,
+				       enum block_status *status, struct error *error);
+struct piece_buffer *buffer_read_chunk(struct merge *merge, const struct ring_chunk *chunk, size_t *bytes,
+				       enum block_status *status, struct error *error);
+void buffer_put(struct merge *merge, struct piece_buffer *buffer);
+
+/* Lets the memory go, where much waits already; buffer_unpark() reads it again where need be. */
+void buffer_park(struct merge *merge, struct piece_buffer *buffer);
+enum block_status buffer_unpark(struct merge *merge, struct piece_buffer *buffer, struct error *error);
+void buffers_free(struct merge *merge);
 
 #endif

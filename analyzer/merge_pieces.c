@@ -4,40 +4,7 @@
 #include "analyzer/array.h"
 #include "analyzer/merge_internal.h"
 
-#define SPARE_BUFFER_BYTES_MAX (1u << 20) /* larger ones are not kept */
-
-/* ---- buffers and pieces -------------------------------------------------------------------------------- */
-
-static struct piece_buffer *buffer_get(struct merge *merge)
-{
-	struct piece_buffer *buffer = merge->spare_buffers;
-	if (buffer)
-		merge->spare_buffers = buffer->next_spare;
-	else
-		buffer = calloc(1, sizeof *buffer);
-	return buffer;
-}
-
-static void buffer_put(struct merge *merge, struct piece_buffer *buffer)
-{
-	merge->buffered_bytes -= buffer->counted_bytes;
-	buffer->counted_bytes = 0;
-	if (buffer->block.capacity > SPARE_BUFFER_BYTES_MAX) {
-		free(buffer->block.data);
-		buffer->block.data = NULL;
-		buffer->block.capacity = 0;
-	}
-	buffer->next_spare = merge->spare_buffers;
-	merge->spare_buffers = buffer;
-}
-
-static void buffer_count(struct merge *merge, struct piece_buffer *buffer)
-{
-	buffer->counted_bytes = buffer->block.capacity;
-	merge->buffered_bytes += buffer->counted_bytes;
-	if (merge->buffered_bytes > merge->stats.peak_buffered_bytes)
-		merge->stats.peak_buffered_bytes = merge->buffered_bytes;
-}
+/* ---- pieces -------------------------------------------------------------------------------------------- */
 
 void pieces_release(struct merge *merge, struct piece *piece)
 {
@@ -64,7 +31,13 @@ void piece_damaged(struct merge *merge, const struct piece *piece, const uint8_t
 	damage_add(merge->trace, buffer->file, buffer->offset, 0,
 		   "thread %u, chunk %u: the record at byte %zu cannot be decoded; the rest of the chunk is "
 		   "lost",
-		   piece->chunk.thread, piece->chunk.sequence, (size_t)(position - piece->records));
+		   piece->chunk.thread, piece->chunk.sequence,
+		   (size_t)(position - (buffer->block.data + piece->records)));
+}
+
+enum block_status piece_load(struct merge *merge, struct piece *piece, struct error *error)
+{
+	return buffer_unpark(merge, piece->buffer, error);
 }
 
 void pieces_free(struct merge *merge)
@@ -74,13 +47,7 @@ void pieces_free(struct merge *merge)
 		merge->spare_pieces = piece->next;
 		free(piece);
 	}
-	while (merge->spare_buffers) {
-		struct piece_buffer *buffer = merge->spare_buffers;
-		merge->spare_buffers = buffer->next_spare;
-		free(buffer->block.data);
-		free(buffer);
-	}
-	free(merge->stored);
+	buffers_free(merge);
 }
 
 /* ---- threads ------------------------------------------------------------------------------------------- */
@@ -152,7 +119,7 @@ static int64_t piece_add(struct merge *merge, struct piece_buffer *buffer, const
 	*piece = (struct piece){
 		.buffer = buffer,
 		.chunk = chunk,
-		.records = at + sizeof chunk,
+		.records = (size_t)(at - buffer->block.data) + sizeof chunk,
 		.bytes = bytes,
 		.skip = skip,
 		.recovered = recovered,
@@ -237,24 +204,17 @@ static bool add_block(struct merge *merge, const struct block_entry *entry, stru
 
 static bool read_block(struct merge *merge, struct block_entry *entry, struct error *error)
 {
-	struct piece_buffer *buffer = buffer_get(merge);
+	enum block_status status;
+	size_t woken = merge->woken_count;
+	struct piece_buffer *buffer = buffer_read_block(merge, entry, &status, error);
 	if (!buffer)
 		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
-	buffer->file = merge->trace->path;
-	buffer->offset = entry->offset;
-	/* What stands in the file is needed only for a moment: one buffer serves all blocks. */
-	buffer->block.stored = merge->stored;
-	buffer->block.stored_capacity = merge->stored_capacity;
-	enum block_status status = block_load(merge->trace, entry, &buffer->block, error);
-	merge->stored = buffer->block.stored;
-	merge->stored_capacity = buffer->block.stored_capacity;
-	buffer->block.stored = NULL;
-	buffer->block.stored_capacity = 0;
 	merge->stats.read_bytes += sizeof(struct block_header) + entry->stored_bytes;
-	buffer_count(merge, buffer);
 	bool good = status == BLOCK_SKIPPED || (status == BLOCK_READ && add_block(merge, entry, buffer));
 	if (!buffer->pieces)
 		buffer_put(merge, buffer);
+	else if (merge->woken_count == woken)
+		buffer_park(merge, buffer); /* all of its threads have something before it */
 	return good || error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
 }
 
@@ -262,14 +222,11 @@ static bool read_block(struct merge *merge, struct block_entry *entry, struct er
 
 static bool read_chunk(struct merge *merge, const struct ring_chunk *chunk, struct error *error)
 {
-	struct piece_buffer *buffer = buffer_get(merge);
+	enum block_status status;
+	size_t bytes = 0;
+	struct piece_buffer *buffer = buffer_read_chunk(merge, chunk, &bytes, &status, error);
 	if (!buffer)
 		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
-	buffer->file = merge->trace->rings_path;
-	buffer->offset = chunk->offset;
-	size_t bytes = 0;
-	enum block_status status = rings_load(merge->trace, chunk, &buffer->block, &bytes, error);
-	buffer_count(merge, buffer);
 	bool good = status != BLOCK_FAILED;
 	if (status == BLOCK_READ)
 		good = piece_add(merge, buffer, buffer->block.data, bytes, true) >= 0;

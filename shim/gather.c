@@ -117,13 +117,33 @@ static void release_later(struct chunk_header *chunk)
 	block.pending[block.pending_count++] = chunk;
 }
 
-void gather_ready(void)
+#define ENQUEUE_WAIT_NS 50000
+#define ENQUEUE_WAITS	200
+
+/* A chunk that was announced may be a moment from standing in the queue: its thread was interrupted between
+ * the two. Those behind it cannot be reached either, and must not be overtaken by what this thread records
+ * next. */
+static struct chunk_header *next_announced(void)
 {
-	struct chunk_header *chunk;
-	for (uint32_t left = rings_ready(); left && (chunk = rings_next_ready()); left--) {
+	struct timespec pause = {0, ENQUEUE_WAIT_NS};
+	struct chunk_header *chunk = rings_next_ready();
+	for (int waits = 0; !chunk && waits < ENQUEUE_WAITS; waits++) {
+		raw2(SYS_nanosleep, (long)&pause, 0);
+		chunk = rings_next_ready();
+	}
+	return chunk;
+}
+
+bool gather_ready(void)
+{
+	for (uint32_t left = rings_ready(); left; left--) {
+		struct chunk_header *chunk = next_announced();
+		if (!chunk)
+			return false;
 		gather_chunk(chunk);
 		release_later(chunk);
 		if (block.used >= GATHER_BLOCK_BYTES)
 			gather_write();
 	}
+	return true;
 }

@@ -18,8 +18,9 @@ bool gather_start(void);
 void gather_chunk(struct chunk_header *chunk);
 
 /* Adds all chunks that were handed over before the call; they are released with the block. Writes full blocks
- * on the way. Ends also where the guest hands over faster than this writes. */
-void gather_ready(void);
+ * on the way. Ends also where the guest hands over faster than this writes. False where one of them did not
+ * come. */
+bool gather_ready(void);
 
 /* Writes the block, if there is anything in it; what the disk refuses is counted as lost. */
 void gather_write(void);

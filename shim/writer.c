@@ -120,7 +120,7 @@ static void write_modules_if_changed(bool look)
 static void tick(uint64_t now_ns)
 {
 	for_each_thread(take_from_idle);
-	gather_ready();
+	bool all = gather_ready();
 	gather_write();
 	if (now_ns >= writer.next_snapshot_ns) {
 		write_modules_if_changed(false);
@@ -133,7 +133,8 @@ static void tick(uint64_t now_ns)
 		write_mark();
 	}
 	registry_reap();
-	writer.watermark = writer.request_time;
+	if (all)
+		writer.watermark = writer.request_time;
 	writer.request_time = clock_now();
 	for_each_thread(ask_for_chunk);
 	writer.next_tick_ns = now_ns + TICK_NS;
@@ -322,10 +323,10 @@ static void *writer_main(void *argument)
 	writer.kernel_tid = (uint32_t)raw_tid();
 	set_up_thread();
 	for (;;) {
-		gather_ready();
+		bool all = gather_ready();
 		rings_provide(writer.rings_fd);
 		uint64_t now_ns = clock_monotonic_ns();
-		if (tick_due(now_ns)) {
+		if (all && tick_due(now_ns)) {
 			if (registry_guest_is_gone())
 				end_with_guest();
 			tick(now_ns);

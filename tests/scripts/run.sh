@@ -237,6 +237,62 @@ case_bench_table() {
 	expect_text 'BENCH_ROUNDS=0: expected a whole number'
 }
 
+# ---- memory of the analyzer --------------------------------------------------------------------------------------
+
+make_peak_kib() {
+	cat >"$work/peak_kib.c" <<'SOURCE'
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* Runs a program with its output thrown away; prints the most memory it had. */
+int main(int argc, char **argv)
+{
+	struct rusage usage;
+	int status;
+	pid_t child = argc > 1 ? fork() : -1;
+	if (child == 0) {
+		dup2(open("/dev/null", O_WRONLY), 1);
+		execv(argv[1], argv + 1);
+		_exit(127);
+	}
+	if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0)
+		return 1;
+	printf("%ld\n", usage.ru_maxrss);
+	return 0;
+}
+SOURCE
+	gcc -D_GNU_SOURCE -o "$work/peak_kib" "$work/peak_kib.c" || fail "cannot build peak_kib"
+}
+
+# full_trace FILE PAIRS: a full-mode trace, the same live blocks whatever the number of pairs.
+full_trace() {
+	env LD_PRELOAD="$PWD/build/libmtrace.so" MTRACE_MODE=full MTRACE_STACK_DEPTH=0 MTRACE_OUT="$1" \
+		build/mallocbench -pairs "$2" -window 20000 -repeat 1 >"$work/output" 2>&1 ||
+		fail "no trace: $(cat "$work/output")"
+}
+
+# peaks_alike COMMAND...: it takes for the long trace at most a tenth more than for the short one.
+peaks_alike() {
+	local once twice
+	once=$("$work/peak_kib" build/mtrace-analyze "$@" "$work/once.mtr") || fail "$*: the short trace"
+	twice=$("$work/peak_kib" build/mtrace-analyze "$@" "$work/twice.mtr") || fail "$*: the long trace"
+	say "$*: $once KiB, for twice the length $twice KiB"
+	[ $((twice * 10)) -le $((once * 11)) ] || fail "$*: $once KiB, for twice the length $twice KiB"
+}
+
+# Long enough that a second of a fast guest is behind it.
+case_analyzer_memory() {
+	make_peak_kib
+	full_trace "$work/once.mtr" 1500000
+	full_trace "$work/twice.mtr" 3000000
+	peaks_alike info
+	peaks_alike sites --json
+	peaks_alike export --format folded
+	peaks_alike export --format csv
+}
+
 # ---- the runner --------------------------------------------------------------------------------------------------
 
 passed=0

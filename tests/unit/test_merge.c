@@ -182,6 +182,29 @@ Test(merge, memory_does_not_grow_with_the_length_of_the_trace)
 	cr_assert_gt(once.peak_buffered_bytes, 0);
 }
 
+/* Much is written before a mark says that it can be handed on: blocks are read twice rather than kept. */
+Test(merge, what_waits_for_a_mark_need_not_lie_in_memory)
+{
+	const char *path = support_path("parked.mtr");
+	struct support_options options = {.full = true, .compressed = true, .chunk_bytes = CHUNK_LARGE_BYTES};
+	struct support_trace *writer = support_open(path, &options);
+	uint64_t counts[4] = {0}, events = 1500000;
+	for (uint64_t i = 0; i < events; i++) {
+		uint32_t thread = (uint32_t)(1 + i % 3);
+		support_malloc(writer, thread, i * 10, 0x1000 + i % 1000 * 4096, ++counts[thread], 0);
+		if (i % 50000 == 49999)
+			support_flush(writer);
+	}
+	support_end(writer, events * 10);
+	struct trace *trace = open_trace(path);
+	struct order order = {0};
+	struct merge_stats stats = go_through(trace, check_order, &order);
+	cr_assert_eq(order.events, events);
+	cr_assert_gt(trace_info(trace)->raw_bytes, 9u << 20);
+	cr_assert_lt(stats.peak_buffered_bytes, 6u << 20);
+	trace_close(trace);
+}
+
 /* ---- pieces of one chunk ------------------------------------------------------------------------------- */
 
 Test(merge, a_chunk_written_in_several_pieces_gives_each_event_once)
