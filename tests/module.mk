@@ -6,7 +6,7 @@ unit_support  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/support_shim.c,$(wil
 
 # Modules of the shim that have unit tests, as they are in libmtrace.so, and the tests' stand-ins for what these call.
 UNIT_SHIM_TESTS   := ring_growth config config_path free_stack ring ring_file ring_slots sampling stacks
-unit_shim_modules := clock config diag ring ring_file ring_slots sampling stacks
+unit_shim_modules := clock config diag maps own program ring ring_file ring_slots sampling stacks
 UNIT_SHIM_OBJECTS := $(BUILD)/libshimmodules.a
 $(UNIT_SHIM_OBJECTS): $(unit_shim_modules:%=$(BUILD)/pic/shim/%.o) $(BUILD)/tests/unit/support_shim.o
 	rm -f $@ && ar rcs $@ $^
@@ -32,6 +32,7 @@ host_guests := $(patsubst tests/host/%.c,$(BUILD)/host/%,$(filter-out tests/host
 host_libs   := $(patsubst tests/host/%.c,$(BUILD)/host/%.so,$(wildcard tests/host/lib*.c)) \
 	$(patsubst tests/host/%.cc,$(BUILD)/host/%.so,$(wildcard tests/host/lib*.cc))
 include tests/host/module.mk
+include tests/host/standin.mk
 
 $(BUILD)/host/%: tests/host/%.c
 	@mkdir -p $(@D)
