@@ -6,6 +6,7 @@
 #include "analyzer/allocstats_json.h"
 #include "analyzer/format.h"
 #include "analyzer/patches.h"
+#include "analyzer/regions_output.h"
 #include "analyzer/sites.h"
 
 uint64_t info_allocs(const uint64_t counters[COUNTER_COUNT])
@@ -238,6 +239,7 @@ json_t *info_json(const struct trace *trace, const struct info_pass *pass)
 	put_key(object, trace, "malloc_source_reason", "malloc_source_reason");
 	json_put(object, "patched", patches_json(trace));
 	json_put(object, "patched_at_s", patched_at_json(trace));
+	json_put(object, "regions", regions_owners_json(pass->regions));
 	json_put_count(object, "trace_bytes", info->trace_bytes);
 	json_put_count(object, "stored_bytes", info->stored_bytes);
 	json_put_count(object, "raw_bytes", info->raw_bytes);

@@ -6,6 +6,7 @@
 #include "analyzer/livemap.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
+#include "analyzer/regions.h"
 #include "analyzer/rseq.h"
 
 /* Sums of counters, as README.md uses the words. */
@@ -17,6 +18,7 @@ struct info_pass {
 	const struct livemap_totals *live;
 	const struct merge_stats *stream;
 	const struct rseq_watch *rseq;
+	const struct regions *regions;
 };
 
 /* The object; owned by the caller. Call it after the pass, so that damage found by it is listed. */

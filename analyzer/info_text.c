@@ -6,6 +6,7 @@
 #include "analyzer/format.h"
 #include "analyzer/info.h"
 #include "analyzer/patches.h"
+#include "analyzer/regions_output.h"
 
 static const char *key_or(const struct trace *trace, const char *key, const char *otherwise)
 {
@@ -157,6 +158,7 @@ void info_print(FILE *file, const struct trace *trace, const struct info_pass *p
 	if (pass->live)
 		print_live(file, trace, pass->live);
 	print_rseq(file, trace, pass->rseq);
+	regions_print(file, pass->regions);
 	print_unread(file, trace_info(trace), stream);
 	if (stream && stream->recovered_events) {
 		snprintf(text, sizeof text, "%s events from the rings file",

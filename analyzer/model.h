@@ -28,6 +28,7 @@
 #include "analyzer/livemap.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
+#include "analyzer/regions.h"
 #include "analyzer/rseq.h"
 #include "analyzer/series.h"
 #include "analyzer/symbols.h"
@@ -70,6 +71,7 @@ struct stage {
 	struct livemap_totals totals;
 	struct merge_stats stats;
 	struct rseq_watch rseq;
+	struct regions *regions; /* as they were at the end */
 	bool wrapped;	       /* a flight recorder that has lost its beginning: live bytes are not known */
 	double max_huge_age_s; /* oldest AnonHugePages figure; NaN where there is none */
 	double clock_step_s;   /* largest change of the wall clock against CLOCK_MONOTONIC within one row */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/allocstats_series.h"
+#include "analyzer/regions_series.h"
 
 /* Stages of one process follow each other; their clocks are interpolated, so a little overlap is none. */
 #define STAGE_OVERLAP_NS 50000000
@@ -203,6 +204,7 @@ static bool pass_snapshot(struct pass *pass, const struct snapshot *now)
 			const struct live_site *sites = livemap_sites(pass->map, &count);
 			pass_live_bytes(pass, row);
 			row_take_sites(row, sites, count);
+			regions_series(pass->stage->regions, row->values);
 		}
 	}
 	pass->before = *now;
@@ -232,6 +234,14 @@ static bool pass_event(struct pass *pass, const struct trace_event *event)
 	return rseq_watch_event(&pass->stage->rseq, event) && livemap_apply(pass->map, event);
 }
 
+/* Before the row of a snapshot is made, which takes the levels of that moment. */
+static bool pass_regions(struct pass *pass, const struct merge_item *item, struct error *error)
+{
+	struct regions *regions = pass->stage->regions;
+	return item->event ? regions_event(regions, item->event, error)
+			   : regions_until(regions, item->snapshot->mark.time, error);
+}
+
 static bool pass_events(struct pass *pass, struct merge *merge, struct error *error)
 {
 	const struct trace_info *info = trace_info(pass->stage->trace);
@@ -240,15 +250,18 @@ static bool pass_events(struct pass *pass, struct merge *merge, struct error *er
 	bool fine = true;
 	progress_start(&progress, "reading");
 	for (uint64_t i = 0; fine && merge_next(merge, &item, error); i++) {
-		fine = item.event ? pass_event(pass, item.event)
-				  : pass_snapshot(pass, item.snapshot) &&
-					    pass_allocator(pass, item.snapshot, error);
+		fine = pass_regions(pass, &item, error) &&
+		       (item.event ? pass_event(pass, item.event)
+				   : pass_snapshot(pass, item.snapshot) &&
+					     pass_allocator(pass, item.snapshot, error));
 		if (i % 65536 == 0)
 			progress_update(&progress, merge_stats(merge)->read_bytes, info->trace_bytes);
 	}
 	progress_end(&progress);
 	if (error->code == ERROR_NONE && (!fine || !livemap_finish(pass->map)))
 		return out_of_memory(error);
+	if (error->code == ERROR_NONE && !regions_until(pass->stage->regions, UINT64_MAX, error))
+		return false;
 	pass->stage->totals = *livemap_totals(pass->map);
 	pass->stage->stats = *merge_stats(merge);
 	return error->code == ERROR_NONE;
@@ -357,11 +370,12 @@ static bool stage_read(struct model *model, struct stage *stage, const struct sy
 	timeline->estimated |= info->mode == TRACE_MODE_SAMPLE;
 	pass.map = livemap_create(pass.sample_bytes,
 				  LIVEMAP_REORDER_NS * UINT64_C(1024) / (unit_ns ? unit_ns : 1024));
+	stage->regions = regions_open(stage->trace, options);
 	struct merge *merge = merge_open(stage->trace, error);
-	if (!pass.map)
+	if (!pass.map || !stage->regions)
 		out_of_memory(error);
-	bool fine =
-		pass.map && merge && pass_events(&pass, merge, error) && pass_names(&pass, options, error);
+	bool fine = pass.map && stage->regions && merge && pass_events(&pass, merge, error) &&
+		    pass_names(&pass, options, error);
 	merge_close(merge);
 	allocstats_free(&pass.allocator.stats);
 	livemap_free(pass.map);
@@ -391,6 +405,7 @@ void model_free(struct model *model)
 			free(stage->unmatched[j]);
 		free(stage->unmatched);
 		rseq_watch_free(&stage->rseq);
+		regions_close(stage->regions);
 		trace_close(stage->trace);
 	}
 	for (size_t i = 0; i < model->timeline_count; i++) {

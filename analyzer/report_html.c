@@ -136,7 +136,7 @@ static void write_traces(FILE *file, const struct report *report)
 		if (!memory)
 			continue;
 		info_print(memory, stage->trace,
-			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq});
+			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq, stage->regions});
 		if (fclose(memory) == 0)
 			preformatted(file, text);
 		free(text);

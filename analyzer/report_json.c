@@ -4,6 +4,7 @@
 
 #include "analyzer/info.h"
 #include "analyzer/json.h"
+#include "analyzer/regions_output.h"
 #include "analyzer/ycsb_object.h"
 
 static void put_traces(json_t *object, const struct report *report)
@@ -13,7 +14,7 @@ static void put_traces(json_t *object, const struct report *report)
 	size_t main = 0;
 	for (size_t i = 0; i < report->model.stage_count; i++) {
 		const struct stage *stage = &report->model.stages[i];
-		const struct info_pass pass = {&stage->totals, &stage->stats, &stage->rseq};
+		const struct info_pass pass = {&stage->totals, &stage->stats, &stage->rseq, stage->regions};
 		json_array_append_new(traces, info_json(stage->trace, &pass));
 		if (stage->stats.events > most) {
 			most = stage->stats.events;
@@ -22,6 +23,15 @@ static void put_traces(json_t *object, const struct report *report)
 	}
 	json_put(object, "info", json_incref(json_array_get(traces, main)));
 	json_put(object, "traces", traces);
+}
+
+/* As they were at the end of each trace. */
+static json_t *regions_array(const struct report *report)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < report->model.stage_count; i++)
+		regions_append_json(array, report->model.stages[i].regions, i + 1);
+	return array;
 }
 
 /* ---- series ------------------------------------------------------------------------------------------ */
@@ -118,6 +128,7 @@ static json_t *correlation_object(const struct aligned *aligned, const struct co
 	json_put_real(object, "pearson_lag0", row->pearson_lag0);
 	json_put_count(object, "intervals", row->count);
 	json_put_count(object, "lags_tried", row->lags_tried);
+	json_put_real(object, "lag_max_s", row->lag_max_s);
 	json_put_bool(object, "usable", correlate_usable(row->verdict));
 	json_put_string(object, "verdict", correlate_verdict_text(row->verdict));
 	return object;
@@ -163,6 +174,7 @@ json_t *report_json(const struct report *report)
 	json_put_null(object, "hugepages");
 	json_put_null(object, "percpu");
 	json_put_null(object, "locks");
+	json_put(object, "regions", regions_array(report));
 	json_put(object, "series", series_array(report));
 	json_put(object, "segments", segments_array(report));
 	json_put(object, "correlations", correlations_array(&report->aligned));

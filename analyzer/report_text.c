@@ -190,7 +190,7 @@ void report_text_print(FILE *file, const struct report *report)
 		if (i > 0)
 			fputc('\n', file);
 		info_print(file, stage->trace,
-			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq});
+			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq, stage->regions});
 	}
 	print_client(file, report);
 	print_correlations(file, report);

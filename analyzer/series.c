@@ -24,6 +24,16 @@
 		name_, title_, "bytes", SERIES_LEVEL, false, true, true                                      \
 	}
 
+#define OWNED(name_, title_)                                                                                 \
+	{                                                                                                    \
+		name_, title_, "bytes", SERIES_LEVEL, false, true, true                                      \
+	}
+/* What hardly moves once the program has started, and the tracer's own, is not tested against throughput. */
+#define OWNED_FIXED(name_, title_)                                                                           \
+	{                                                                                                    \
+		name_, title_, "bytes", SERIES_LEVEL, false, false, true                                     \
+	}
+
 const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_THROUGHPUT] = CLIENT_RATE("throughput_ops_s", "throughput", "ops/s"),
 	[SERIES_LATENCY_MEAN] = CLIENT_RATE("latency_mean_us", "mean latency", "us"),
@@ -78,6 +88,27 @@ const struct series_info series_infos[SERIES_COUNT] = {
 		ALLOCATOR_RATE("tcmalloc_reclaims_per_s", "per-CPU cache reclaims", "reclaims/s"),
 	[SERIES_TCMALLOC_LOCK_WAIT] =
 		ALLOCATOR_RATE("tcmalloc_lock_wait_ns_per_s", "wait for TCMalloc's locks", "ns/s"),
+	[SERIES_COMMITTED_TCMALLOC_NORMAL] =
+		OWNED("committed_tcmalloc_normal_bytes", "committed: TCMalloc normal"),
+	[SERIES_COMMITTED_TCMALLOC_SAMPLED] =
+		OWNED("committed_tcmalloc_sampled_bytes", "committed: TCMalloc sampled"),
+	[SERIES_COMMITTED_TCMALLOC_COLD] = OWNED("committed_tcmalloc_cold_bytes", "committed: TCMalloc cold"),
+	[SERIES_COMMITTED_TCMALLOC_METADATA] =
+		OWNED("committed_tcmalloc_metadata_bytes", "committed: TCMalloc metadata"),
+	[SERIES_COMMITTED_GPERFTOOLS] = OWNED("committed_gperftools_bytes", "committed: gperftools"),
+	[SERIES_COMMITTED_PTMALLOC_HEAP] = OWNED("committed_ptmalloc_heap_bytes", "committed: ptmalloc heap"),
+	[SERIES_COMMITTED_PTMALLOC_ARENA] =
+		OWNED("committed_ptmalloc_arena_bytes", "committed: ptmalloc arenas"),
+	[SERIES_COMMITTED_PTMALLOC_MMAP] =
+		OWNED("committed_ptmalloc_mmap_bytes", "committed: ptmalloc large blocks"),
+	[SERIES_COMMITTED_WIREDTIGER] = OWNED("committed_wiredtiger_bytes", "committed: WiredTiger"),
+	[SERIES_COMMITTED_MMAP] = OWNED("committed_mmap_bytes", "committed: other mmap"),
+	[SERIES_COMMITTED_THREAD_STACK] = OWNED("committed_thread_stack_bytes", "committed: thread stacks"),
+	[SERIES_COMMITTED_FILE] = OWNED("committed_file_bytes", "committed: files"),
+	[SERIES_COMMITTED_PROGRAM] = OWNED_FIXED("committed_program_bytes", "committed: program"),
+	[SERIES_COMMITTED_LIBRARY] = OWNED_FIXED("committed_library_bytes", "committed: libraries"),
+	[SERIES_COMMITTED_MTRACE] = OWNED_FIXED("committed_mtrace_bytes", "committed: mtrace"),
+	[SERIES_COMMITTED_OTHER] = OWNED("committed_other_bytes", "committed: other memory"),
 };
 
 static double rate(uint64_t before, uint64_t after, double length_s)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shim/clock.h"
+#include "shim/mapsnap.h"
 #include "shim/modules.h"
 #include "shim/raw.h"
 #include "shim/ring.h"
@@ -166,4 +167,5 @@ void keyframe_write_all(void)
 	keyframe_write_modules();
 	keyframe_write_threads();
 	write_stacks();
+	mapsnap_want_whole();
 }

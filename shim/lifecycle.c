@@ -10,6 +10,7 @@
 #include "shim/config.h"
 #include "shim/diag.h"
 #include "shim/family.h"
+#include "shim/mapsnap.h"
 #include "shim/modules.h"
 #include "shim/process_block.h"
 #include "shim/raw.h"
@@ -134,6 +135,7 @@ static void start_recording(void)
 	source_warn();
 	tcmalloc_find();
 	process_block_write();
+	mapsnap_take_whole();
 	tracefile_close();
 	registry_start();
 	set_phase(PHASE_RECORDING);

@@ -136,6 +136,7 @@ struct thread *registry_attach(unsigned how)
 	thread_unguard(thread);
 	struct trace_event event = {.kind = EVENT_THREAD_START,
 				    .time = thread->slot->start_time,
+				    .address = HOOK_FRAME(),
 				    .args = {thread->slot->kernel_tid}};
 	capture_event(thread, COUNTER_THREAD_START, &event);
 	if ((how & REGISTRY_MAY_WARM) && capture_stack_depth)

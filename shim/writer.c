@@ -10,6 +10,7 @@
 #include "shim/config.h"
 #include "shim/gather.h"
 #include "shim/keyframe.h"
+#include "shim/mapsnap.h"
 #include "shim/modules.h"
 #include "shim/raw.h"
 #include "shim/real.h"
@@ -124,6 +125,7 @@ static void tick(uint64_t now_ns)
 	gather_write();
 	if (now_ns >= writer.next_snapshot_ns) {
 		write_modules_if_changed(false);
+		mapsnap_take(config.interval_ms);
 		tcmalloc_write(config.interval_ms, writer.watermark);
 		write_snapshot();
 		writer.next_snapshot_ns += config.interval_ms * NS_PER_MS;
@@ -188,6 +190,7 @@ static void finish(void)
 	gather_write();
 	writer.watermark = clock_now();
 	write_modules_if_changed(true);
+	mapsnap_take_whole();
 	keyframe_write_threads();
 	if (config.max_mib || rings_shared(COUNTER_LOST_DISK))
 		keyframe_write_all();

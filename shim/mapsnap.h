@@ -1,0 +1,20 @@
+/*
+ * The process's mappings in the trace, as BLOCK_MAPS: what no hook sees (libc's arenas, thread stacks, the
+ * loader's work), and what the hooks' picture can be checked against. By the writer, and by the thread that
+ * starts recording before there is one.
+ */
+#ifndef MTRACE_MAPSNAP_H
+#define MTRACE_MAPSNAP_H
+
+#include <stdint.h>
+
+/* Reads all mappings and writes all of them. */
+void mapsnap_take_whole(void);
+
+/* Reads them where that is due, once per interval, and writes what has changed since the last reading. */
+void mapsnap_take(uint64_t interval_ms);
+
+/* The next mapsnap_take() writes all of them. */
+void mapsnap_want_whole(void);
+
+#endif
