@@ -95,34 +95,16 @@ static int run(const struct export_options *options, const char *path)
 	return status;
 }
 
-static bool choose(const char *option, const char *name, const char *const *names, unsigned count,
-		   unsigned *choice)
-{
-	for (unsigned i = 0; i < count; i++) {
-		if (name && strcmp(name, names[i]) == 0) {
-			*choice = i;
-			return true;
-		}
-	}
-	fprintf(stderr, "mtrace-analyze export: --%s %s: it must be one of", option,
-		name ? name : "is missing");
-	for (unsigned i = 0; i < count; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", names[i]);
-	fputc('\n', stderr);
-	return false;
-}
-
 static bool interpret(struct export_options *options)
 {
 	static const char *const formats[] = {"csv", "ndjson", "folded"};
 	static const char *const weights[] = {"bytes", "allocs", "live"};
-	unsigned format, weight;
-	if (!choose("format", options->format_name, formats, 3, &format) ||
-	    !choose("weight", options->weight_name, weights, 3, &weight))
-		return false;
+	unsigned format = command_choose("export", "format", options->format_name, formats, 3);
+	unsigned weight =
+		format < 3 ? command_choose("export", "weight", options->weight_name, weights, 3) : 3;
 	options->format = (enum export_format)(FORMAT_CSV + format);
 	options->weight = (enum export_weight)weight;
-	return true;
+	return weight < 3;
 }
 
 int cmd_export(int argc, char **argv)

@@ -128,6 +128,7 @@ static bool read_client(const struct report_options *options, struct report *rep
 		else if (!leave_out(report, &wrong, error))
 			return false;
 	}
+	ycsb_pair_files(report->files, &report->file_count);
 	return true;
 }
 
@@ -250,7 +251,8 @@ int cmd_report(int argc, char **argv)
 		{"output", 'o', OPTION_STRING, &options.directory, "DIR",
 		 "write the report into DIR (made where missing)"},
 		{"ycsb", 0, OPTION_LIST, &options.ycsb, "FILE",
-		 "output of YCSB or go-ycsb; may be given several times"},
+		 "output of YCSB or go-ycsb; may be given several times, stderr and stdout of a run apart "
+		 "too"},
 		{"ycsb-offset", 0, OPTION_SECONDS, &options.ycsb_offset_s, "S",
 		 "seconds east of UTC of the client's clock (default: the traced machine's zone; this "
 		 "machine's where that is not known)"},

@@ -66,6 +66,15 @@ static int run(struct sites_options *options, const char *path)
 	return status;
 }
 
+static bool interpret(struct sites_options *options)
+{
+	static const char *const orders[] = {"live", "peak", "alloc", "remote"};
+	unsigned order =
+		options->order_name ? command_choose("sites", "sort", options->order_name, orders, 4) : 0;
+	options->order = (enum site_order)order;
+	return order < 4;
+}
+
 int cmd_sites(int argc, char **argv)
 {
 	struct sites_options options = {.top = UINT64_MAX};
@@ -94,10 +103,7 @@ int cmd_sites(int argc, char **argv)
 	int first = command_parse(&usage, argc, argv, &status);
 	if (first < 0)
 		return status;
-	if (options.order_name && !site_order_parse(options.order_name, &options.order)) {
-		fprintf(stderr, "mtrace-analyze sites: --sort: '%s' is none of live, peak, alloc, remote\n",
-			options.order_name);
+	if (!interpret(&options))
 		return ERROR_USAGE;
-	}
 	return run(&options, argv[first]);
 }

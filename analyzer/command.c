@@ -87,6 +87,12 @@ static bool store_seconds(double *value, const char *text)
 	return true;
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 static bool store(const struct command_option *option, const char *argument)
 {
 	switch (option->type) {
@@ -96,6 +102,9 @@ static bool store(const struct command_option *option, const char *argument)
 	case OPTION_STRING:
 		*(const char **)option->value = argument;
 		return true;
+	case OPTION_FOLDER:
+		*(const char **)option->value = argument;
+		return is_folder(argument);
 	case OPTION_LIST:
 		return list_append(option->value, argument);
 	case OPTION_COUNT:
@@ -124,6 +133,29 @@ static size_t build_tables(const struct command_usage *usage, struct option *lon
 	longs[count] = (struct option){"help", no_argument, NULL, 'h'};
 	longs[count + 1] = (struct option){0};
 	*letters = '\0';
+	return count;
+}
+
+static void complain(const char *command, const struct command_option *option, const char *argument)
+{
+	if (option->type == OPTION_FOLDER)
+		fprintf(stderr, "%s: --%s: there is no folder '%s'\n", command, option->name, argument);
+	else
+		fprintf(stderr, "%s: --%s: '%s' is no such value (%s)\n", command, option->name, argument,
+			option->argument);
+}
+
+unsigned command_choose(const char *command, const char *option, const char *given, const char *const *names,
+			unsigned count)
+{
+	for (unsigned i = 0; given && i < count; i++)
+		if (strcmp(given, names[i]) == 0)
+			return i;
+	fprintf(stderr, "mtrace-analyze %s: --%s %s: it must be one of", command, option,
+		given ? given : "is missing");
+	for (unsigned i = 0; i < count; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", names[i]);
+	fputc('\n', stderr);
 	return count;
 }
 
@@ -169,8 +201,7 @@ int command_parse(const struct command_usage *usage, int argc, char **argv, int 
 		}
 		const struct command_option *option = found == '?' ? NULL : find_option(usage, found);
 		if (option && !store(option, optarg)) {
-			fprintf(stderr, "%s: --%s: '%s' is no such value (%s)\n", name, option->name, optarg,
-				option->argument);
+			complain(name, option, optarg);
 			option = NULL;
 		}
 		if (!option) {

@@ -35,6 +35,7 @@ enum option_type {
 	OPTION_FLAG,	/* value: bool *, set to true */
 	OPTION_STRING,	/* value: const char **, into argv */
 	OPTION_LIST,	/* value: struct string_list *, appended to */
+	OPTION_FOLDER,	/* value: const char **, into argv; the folder exists */
 	OPTION_COUNT,	/* value: uint64_t *, a decimal number */
 	OPTION_SECONDS, /* value: double *, may be negative */
 };
@@ -64,11 +65,18 @@ struct command_usage {
  */
 int command_parse(const struct command_usage *usage, int argc, char **argv, int *status);
 
+/*
+ * The index of `given` among `names`; `count` after a line on stderr that names the command, the option and
+ * what it takes. NULL is among none.
+ */
+unsigned command_choose(const char *command, const char *option, const char *given, const char *const *names,
+			unsigned count);
+
 /* Rows for --sysroot and --debug-dir, alike in every command that prints symbols. */
 /* clang-format off */
 #define COMMAND_SYMBOL_OPTIONS(where) \
-	{"sysroot", 0, OPTION_STRING, &(where).sysroot, "DIR", "look for the traced modules below DIR"},        \
-	{"debug-dir", 0, OPTION_STRING, &(where).debug_dir, "DIR", "look for separate debug files in DIR"}
+	{"sysroot", 0, OPTION_FOLDER, &(where).sysroot, "DIR", "look for the traced modules below DIR"},        \
+	{"debug-dir", 0, OPTION_FOLDER, &(where).debug_dir, "DIR", "look for separate debug files in DIR"}
 /* clang-format on */
 
 /* ---- output -------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/command.h"
+#include "analyzer/version.h"
 
 struct command {
 	const char *name;
@@ -22,8 +23,8 @@ static void print_commands(FILE *file)
 	fputs("usage: mtrace-analyze COMMAND [OPTION...] ARG...\n\n", file);
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
 		fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].purpose);
-	fputs("\nEvery command has --help. Exit status: 0 done; 1 done, and the answer is \"no\"; 2 wrong "
-	      "usage;\n"
+	fputs("\nEvery command has --help; --version says which release this is.\n"
+	      "Exit status: 0 done; 1 done, and the answer is \"no\"; 2 wrong usage;\n"
 	      "3 input unreadable or damaged (what could be read was printed); 4 out of memory or output "
 	      "failed.\n",
 	      file);
@@ -37,6 +38,11 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
 		print_commands(stdout);
+		return ERROR_NONE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("mtrace-analyze %s, reads trace format version %u\n", MTRACE_VERSION,
+		       (unsigned)TRACE_FORMAT_VERSION);
 		return ERROR_NONE;
 	}
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)

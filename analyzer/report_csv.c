@@ -89,7 +89,7 @@ static void write_correlations(FILE *file, const struct report *report)
 	const struct aligned *aligned = &report->aligned;
 	fputs("trace,series,segment,verdict,spearman,pearson,lag_s,n_effective,p,p_adjusted,spearman_lag0,"
 	      "pearson_lag0,"
-	      "intervals,lags_tried,segments\n",
+	      "intervals,lags_tried,segments,lag_max_s\n",
 	      file);
 	for (size_t i = 0; i < aligned->results.count; i++) {
 		const struct correlate_result *row = &aligned->results.rows[i];
@@ -102,7 +102,9 @@ static void write_correlations(FILE *file, const struct report *report)
 					 row->spearman_lag0, row->pearson_lag0};
 		for (size_t v = 0; v < sizeof values / sizeof *values; v++)
 			put_value(file, values[v]);
-		fprintf(file, ",%zu,%zu,%zu\n", row->count, row->lags_tried, row->segments);
+		fprintf(file, ",%zu,%zu,%zu", row->count, row->lags_tried, row->segments);
+		put_value(file, row->lag_max_s);
+		fputc('\n', file);
 	}
 }
 

@@ -9,18 +9,6 @@
 
 /* ---- order --------------------------------------------------------------------------------------------- */
 
-bool site_order_parse(const char *name, enum site_order *order)
-{
-	static const char *const names[] = {"live", "peak", "alloc", "remote"};
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-		if (strcmp(name, names[i]) == 0) {
-			*order = (enum site_order)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 static double requested(const struct live_site *site)
 {
 	return site->alloc_bytes.value + site->realloc_bytes.value;

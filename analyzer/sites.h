@@ -14,9 +14,6 @@ enum site_order {
 	SITE_ORDER_REMOTE = 3, /* frees by another thread than the allocating one */
 };
 
-/* False where `name` is none of "live", "peak", "alloc", "remote". */
-bool site_order_parse(const char *name, enum site_order *order);
-
 /* The sites, in order; the caller frees the array, the sites belong to the live map. NULL when out of memory.
  */
 const struct live_site **sites_sorted(const struct livemap *live, enum site_order order, size_t *count);

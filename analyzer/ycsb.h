@@ -189,6 +189,14 @@ bool ycsb_read(const char *path, const struct ycsb_options *options, struct ycsb
 void ycsb_file_free(struct ycsb_file *file);
 
 /*
+ * Puts together files that hold the two halves of one client's output: status lines only (a.err) and
+ * summaries only (a.out), as many of each, whose totals and times agree; of the same name but for the ending,
+ * or without another file that they would fit. The file of the summaries is freed and taken out of `files`;
+ * *count follows.
+ */
+void ycsb_pair_files(struct ycsb_file *files, size_t *count);
+
+/*
  * Reads the argument of --ycsb-start: seconds since 1970 ("1780000000.25"), or ISO 8601
  * ("2026-05-31T12:00:00.5Z", "2026-05-31 12:00:00+02:00"); without a zone it is this machine's local time.
  * False where it is neither.

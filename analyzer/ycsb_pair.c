@@ -45,12 +45,12 @@ unsigned ycsb_kind(struct text name)
 
 /* ---- whether two halves fit -------------------------------------------------------------------------- */
 
-static bool has_series(const struct ycsb_run *run)
+bool ycsb_has_series(const struct ycsb_run *run)
 {
 	return run->last_operations != YCSB_UNKNOWN;
 }
 
-static bool has_summary(const struct ycsb_run *run)
+bool ycsb_has_summary(const struct ycsb_run *run)
 {
 	return run->operation_kinds > 0 || !isnan(run->runtime_ms) || !isnan(run->throughput_ops_s);
 }
@@ -101,12 +101,22 @@ static bool times_fit(const struct ycsb_run *series, const struct ycsb_run *summ
 	return fabs(series->last_printed_s - runtime_s) <= slack_s;
 }
 
+static bool runs_fit(const struct ycsb_run *series, const struct ycsb_run *summary, enum closeness how)
+{
+	return kinds_fit(series, summary) && totals_fit(series, summary, how) &&
+	       times_fit(series, summary, how);
+}
+
+bool ycsb_halves_fit(const struct ycsb_run *series, const struct ycsb_run *summary)
+{
+	return runs_fit(series, summary, NEAR);
+}
+
 static bool fit(const struct ycsb_file *file, const struct part *a, const struct part *b, enum closeness how)
 {
 	const struct ycsb_run *series = &file->runs[a->series ? a->run : b->run];
 	const struct ycsb_run *summary = &file->runs[a->series ? b->run : a->run];
-	return kinds_fit(series, summary) && totals_fit(series, summary, how) &&
-	       times_fit(series, summary, how);
+	return runs_fit(series, summary, how);
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------ */
@@ -240,7 +250,7 @@ static void known_or(uint64_t *value, uint64_t other)
 		*value = other;
 }
 
-static void join(struct ycsb_run *summary, struct ycsb_run *series)
+void ycsb_join(struct ycsb_run *summary, struct ycsb_run *series)
 {
 	summary->intervals = series->intervals;
 	summary->interval_count = series->interval_count;
@@ -287,7 +297,7 @@ static bool apply(struct ycsb_parser *parser, struct part_list *parts)
 	for (size_t i = 0; i < parts->count; i++) {
 		const struct part *part = &parts->items[i];
 		if (part->series && part->mate != NOBODY && parts->items[part->mate].run != part->run)
-			join(&file->runs[parts->items[part->mate].run], &file->runs[part->run]);
+			ycsb_join(&file->runs[parts->items[part->mate].run], &file->runs[part->run]);
 	}
 	return true;
 }
@@ -306,9 +316,9 @@ static void take_parts(const struct ycsb_file *file, const char *client, struct 
 		const struct ycsb_run *run = &file->runs[i];
 		if (!is_java(run) || strcmp(run->client, client) != 0)
 			continue;
-		if (has_series(run))
+		if (ycsb_has_series(run))
 			parts->items[parts->count++] = (struct part){i, true, NOBODY};
-		if (has_summary(run))
+		if (ycsb_has_summary(run))
 			parts->items[parts->count++] = (struct part){i, false, NOBODY};
 	}
 }

@@ -202,6 +202,13 @@ unsigned ycsb_kind(struct text name);
  */
 void ycsb_pair(struct ycsb_parser *parser);
 
+/* The halves of a run: status lines, and a summary; whether two may be of one run; and putting them together,
+ * after which `series` is empty. */
+bool ycsb_has_series(const struct ycsb_run *run);
+bool ycsb_has_summary(const struct ycsb_run *run);
+bool ycsb_halves_fit(const struct ycsb_run *series, const struct ycsb_run *summary);
+void ycsb_join(struct ycsb_run *summary, struct ycsb_run *series);
+
 /* ---- ycsb_time.c ------------------------------------------------------------------------------------- */
 
 /* Seconds since 1970 of a civil date and time, read as UTC. Months and days from 1. */

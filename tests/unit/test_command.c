@@ -64,6 +64,38 @@ Test(command, an_output_that_exists_and_is_no_input_is_overwritten)
 	cr_assert_gt(bytes, 100);
 }
 
+/* ---- options ------------------------------------------------------------------------------------------- */
+
+Test(command, a_folder_that_does_not_exist_is_wrong_usage)
+{
+	const char *const options[] = {"--sysroot", "--debug-dir"};
+	for (unsigned i = 0; i < 2; i++) {
+		char *there[] = {"sites", trace_path, (char *)options[i], "/", NULL};
+		char *missing[] = {"sites", trace_path, (char *)options[i], "/nonexistent/root", NULL};
+		char *no_folder[] = {"sites", trace_path, (char *)options[i], trace_path, NULL};
+		cr_assert_eq(cmd_sites(4, there), ERROR_NONE);
+		cr_assert_eq(cmd_sites(4, missing), ERROR_USAGE);
+		cr_assert_eq(cmd_sites(4, no_folder), ERROR_USAGE);
+		char *folded[] = {"export",	      "--format=folded",   trace_path,
+				  (char *)options[i], "/nonexistent/root", NULL};
+		cr_assert_eq(cmd_export(5, folded), ERROR_USAGE);
+	}
+}
+
+Test(command, a_name_among_others_is_chosen_or_refused)
+{
+	static const char *const names[] = {"one", "two"};
+	cr_assert_eq(command_choose("sites", "sort", "two", names, 2), 1);
+	cr_assert_eq(command_choose("sites", "sort", "on", names, 2), 2);
+	cr_assert_eq(command_choose("sites", "sort", NULL, names, 2), 2);
+	char *sites[] = {"sites", trace_path, "--sort=size", NULL};
+	cr_assert_eq(cmd_sites(3, sites), ERROR_USAGE);
+	char *weight[] = {"export", trace_path, "--format=folded", "--weight=size", NULL};
+	cr_assert_eq(cmd_export(4, weight), ERROR_USAGE);
+	char *format[] = {"export", trace_path, NULL};
+	cr_assert_eq(cmd_export(2, format), ERROR_USAGE);
+}
+
 /* ---- info ---------------------------------------------------------------------------------------------- */
 
 static char *info_of(const char *path, bool json)

@@ -140,12 +140,15 @@ Test(report, correlations_with_words)
 	cr_assert_gt(number(allocs, "spearman"), 0.99);
 	cr_assert_eq(number(allocs, "lag_s"), 0);
 	cr_assert_lt(number(allocs, "p_adjusted"), 0.001);
+	cr_assert_gt(number(allocs, "lag_max_s"), 4);
+	cr_assert_leq(number(allocs, "lag_max_s"), 10);
 	json_t *faults = entry(object, "correlations", "series", "minor_faults_per_s");
 	cr_assert_str_eq(json_string_value(json_object_get(faults, "verdict")), "no support in this data");
 	json_t *rss = entry(object, "correlations", "series", "rss_bytes");
 	cr_assert_str_eq(json_string_value(json_object_get(rss, "verdict")), "unusable: never changes");
 	cr_assert(json_is_null(json_object_get(rss, "spearman")));
 	cr_assert(json_is_null(json_object_get(rss, "p_adjusted")));
+	cr_assert(json_is_null(json_object_get(rss, "lag_max_s")));
 	cr_assert_not_null(strstr(finding(object, "series-unusable"), "rss_bytes"));
 	json_decref(object);
 	char *text = read_text("summary.txt");

@@ -302,6 +302,79 @@ Test(ycsb, load_and_run_keep_their_own_summaries_however_put_together)
 	expect_load_and_run();
 }
 
+/* ---- the halves of a run in two files ---------------------------------------------------------------- */
+
+static struct ycsb_file pair[4];
+
+static void put_file(size_t index, const char *path, const char *text)
+{
+	read_text(text);
+	pair[index] = file;
+	file = (struct ycsb_file){0};
+	free(pair[index].path);
+	pair[index].path = strdup(path);
+}
+
+static size_t pair_up(size_t count)
+{
+	ycsb_pair_files(pair, &count);
+	return count;
+}
+
+/* The pair at `index` becomes `file`, which close_file() frees; the others go. */
+static void keep_pair(size_t index, size_t count)
+{
+	ycsb_file_free(&file);
+	for (size_t i = 0; i < count; i++)
+		if (i != index)
+			ycsb_file_free(&pair[i]);
+	file = pair[index];
+}
+
+Test(ycsb, status_lines_and_summaries_in_two_files_are_one_client)
+{
+	for (size_t series = 0; series < 2; series++) {
+		put_file(series, "d/two.err", LOAD_LINES RUN_LINES);
+		put_file(1 - series, "d/two.out", LOAD_BLOCK RUN_BLOCK);
+		cr_assert_eq(pair_up(2), 1);
+		keep_pair(0, 1);
+		expect_load_and_run();
+		cr_assert_str_eq(file.path, "d/two.err");
+		cr_assert_eq(file.runs[1].first_line, 3);
+		cr_assert_eq(file.runs[1].throughput_ops_s, 500);
+	}
+}
+
+Test(ycsb, two_clients_in_four_files_are_paired_by_name)
+{
+	put_file(0, "b.out", RUN_BLOCK);
+	put_file(1, "a.err", RUN_LINES);
+	put_file(2, "b.err", RUN_LINES);
+	put_file(3, "a.out", RUN_BLOCK);
+	cr_assert_eq(pair_up(4), 2);
+	cr_assert_str_eq(pair[0].path, "a.err");
+	cr_assert_str_eq(pair[1].path, "b.err");
+	cr_assert(pair[0].runs[0].complete && pair[1].runs[0].complete);
+	keep_pair(0, 2);
+}
+
+Test(ycsb, halves_that_do_not_agree_stay_two_files)
+{
+	put_file(0, "a.err", RUN_LINES);
+	put_file(1, "a.out", LOAD_BLOCK);
+	cr_assert_eq(pair_up(2), 2);
+	keep_pair(0, 2);
+	put_file(0, "x.err", RUN_LINES); /* which of the two is it? */
+	put_file(1, "y.err", RUN_LINES);
+	put_file(2, "z.out", RUN_BLOCK);
+	cr_assert_eq(pair_up(3), 3);
+	keep_pair(0, 3);
+	put_file(0, "a.txt", RUN_LINES RUN_BLOCK);
+	put_file(1, "a.out", RUN_BLOCK);
+	cr_assert_eq(pair_up(2), 2);
+	keep_pair(0, 2);
+}
+
 /* bin/ycsb.sh shows the command line on stdout. */
 Test(ycsb, a_command_line_behind_status_lines_goes_with_its_summary)
 {
