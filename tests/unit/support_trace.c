@@ -28,7 +28,7 @@ static uint64_t block_put(struct support_trace *trace, uint16_t type, const void
 	uint64_t seed;
 	struct block_header header = {.magic = BLOCK_MAGIC, .type = type, .raw_bytes = bytes};
 	header.sequence = trace->sequence++;
-	header.first_time = SUPPORT_START_TIME;
+	header.first_time = trace->first_time ? trace->first_time : SUPPORT_START_TIME;
 	header.last_time = trace->watermark;
 	size_t stored_bytes = bytes;
 	if (trace->options.compressed) {
@@ -63,6 +63,15 @@ uint64_t support_block(struct support_trace *trace, uint16_t type, const void *p
 	return block_put(trace, type, payload, bytes);
 }
 
+uint64_t support_block_from(struct support_trace *trace, uint64_t time, uint16_t type, const void *payload,
+			    uint32_t bytes)
+{
+	trace->first_time = SUPPORT_START_TIME + time;
+	uint64_t offset = block_put(trace, type, payload, bytes);
+	trace->first_time = 0;
+	return offset;
+}
+
 /* ---- open ---------------------------------------------------------------------------------------------- */
 
 static void put_process_block(struct support_trace *trace)
@@ -76,10 +85,11 @@ static void put_process_block(struct support_trace *trace)
 		"depth=32\n"
 		"interval_ms=1000\ntick_hz=1000000000\ntime_shift=0\nstart_time=%llu\nstart_realtime_ns=%"
 		"llu\n"
-		"start_monotonic_ns=%llu\nmalloc_source=interposed\nrseq_owner=glibc\n%s",
+		"start_monotonic_ns=%llu\nmalloc_source=interposed\nrseq_owner=%s\n%s",
 		trace->options.full ? "full" : "sample", (unsigned long long)trace->options.sample_bytes,
 		(unsigned long long)SUPPORT_START_TIME, (unsigned long long)SUPPORT_START_REALTIME_NS,
 		(unsigned long long)SUPPORT_START_MONOTONIC_NS,
+		trace->options.rseq_owner ? trace->options.rseq_owner : "glibc",
 		trace->options.extra_keys ? trace->options.extra_keys : "");
 	SUPPORT_CHECK(bytes > 0 && (size_t)bytes < sizeof text);
 	bool compressed = trace->options.compressed;

@@ -29,6 +29,7 @@ struct support_options {
 				   multiple of 16 */
 	uint32_t chunk_bytes;	/* of a thread's chunks, header included; 0: CHUNK_SMALL_BYTES */
 	bool compressed;	/* blocks by zstd */
+	const char *rseq_owner; /* in the process block; NULL: glibc */
 	const char *extra_keys; /* more lines for the process block, each with its newline; or NULL */
 };
 
@@ -62,6 +63,10 @@ void support_mark(struct support_trace *trace, uint64_t time);
 
 /* Any block, for unknown types and bad payloads. Returns its offset in the file. */
 uint64_t support_block(struct support_trace *trace, uint16_t type, const void *payload, uint32_t bytes);
+
+/* The same, with a time in its header before which it holds nothing. */
+uint64_t support_block_from(struct support_trace *trace, uint64_t time, uint16_t type, const void *payload,
+			    uint32_t bytes);
 
 /* Adds to a counter without an event. */
 void support_count(struct support_trace *trace, enum counter counter, uint64_t amount);

@@ -30,6 +30,7 @@ struct support_trace {
 	uint64_t offset;
 	uint64_t sequence;
 	uint64_t watermark;
+	uint64_t first_time; /* of the next block, where it is not SUPPORT_START_TIME */
 	uint64_t stored_bytes, raw_bytes;
 	struct support_thread threads[SUPPORT_THREADS_MAX];
 	uint8_t *pieces; /* full chunks, waiting for the next flush */
