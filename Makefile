@@ -47,16 +47,18 @@ $(BUILD)/mtrace-analyze: $(analyzer_objects)
 BENCH_PROGRAMS := bench/ycsb_embedded.c bench/mallocbench.c
 bench_modules  := $(filter-out $(BENCH_PROGRAMS) bench/engine_%.c,$(wildcard bench/*.c))
 
+has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo 1)
+
 # WIREDTIGER=DIR takes a self-built WiredTiger: DIR/include/wiredtiger.h (or DIR/wiredtiger.h) and DIR/lib (or DIR).
 ifdef WIREDTIGER
 WT_CPPFLAGS := -I$(WIREDTIGER)/include -I$(WIREDTIGER)
 WT_LIBS     := -L$(WIREDTIGER)/lib -L$(WIREDTIGER) -Wl,-rpath,$(abspath $(WIREDTIGER)/lib):$(abspath $(WIREDTIGER)) -lwiredtiger
 HAVE_WIREDTIGER := 1
 else
-HAVE_WIREDTIGER := $(shell echo '\#include <wiredtiger.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
+HAVE_WIREDTIGER := $(call has_header,wiredtiger.h)
 WT_LIBS := -lwiredtiger
 endif
-HAVE_ROCKSDB := $(shell echo '\#include <rocksdb/c.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
+HAVE_ROCKSDB := $(call has_header,rocksdb/c.h)
 
 engine_sources :=
 ifeq ($(HAVE_WIREDTIGER),1)
@@ -90,6 +92,7 @@ $(BUILD)/%.o: %.c
 # ---- tests -----------------------------------------------------------------------------------------------------
 
 include tests/module.mk
+include arm64.mk
 
 .PHONY: test bench lint demo install uninstall clean
 test: ## the test command: scripts/test.sh
@@ -114,4 +117,4 @@ uninstall: ## remove what install put there
 clean: ## remove build/
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/arm64 -prune -o -name 'sysroot*' -prune -o -name '*.d' -type f -print 2>/dev/null)

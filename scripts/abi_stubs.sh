@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes stub libraries to link against: abi_stubs.sh ARCH FOLDER CC < symbols.txt
 # A line of symbols.txt is "LIBRARY SYMBOL [VERSION]"; without a version it is the oldest of the architecture's glibc.
+# The dynamic loader is a library of one architecture, named in it.
 set -euo pipefail
 
 arch=$1 folder=$2 cc=$3
@@ -14,7 +15,7 @@ mkdir -p "$folder"
 list=$folder/symbols
 # On aarch64 everything older than its first glibc has that glibc's version.
 awk -v base="$base" -v arch="$arch" '
-	/^[^#]/ && NF >= 2 {
+	/^[^#]/ && NF >= 2 && (!/^ld-linux-/ || index($1, arch)) {
 		version = NF > 2 ? $3 : base
 		split(version, part, /[_.]/)
 		if (arch == "aarch64" && part[2] == 2 && part[3] < 17) version = base

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# scripts/deps.sh [--runtime] [--build] [--test] [--lint] [--dry-run]
+# scripts/deps.sh [--runtime] [--build] [--test] [--lint] [--arm64] [--dry-run]
 #
 # Installs what mtrace needs from the distribution (Debian 12 or newer, Ubuntu), and only what is missing. Without a
-# group it takes all of them:
+# group it takes the first four:
 #   --runtime  what the finished programs use        --test  Criterion and the allocators that tests preload
 #   --build    compilers, make and libraries         --lint  clang-tidy, cppcheck and their kind
+#   --arm64    cross compiler and emulator for `make arm64` and `make test-arm64`
 # --dry-run says what would be installed and changes nothing (exit status 1 if something needed is missing).
 #
 # Root, or sudo, is needed only when something is missing. MTRACE_SKIP_DEPS=1 makes it do nothing: for systems
@@ -52,6 +53,10 @@ lint    need cppcheck                                   static analysis
 lint    need jq                                         list of compile commands
 lint    want libclang-rt-dev|libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-14-dev  sanitizers and libFuzzer for make fuzz
 lint    want shellcheck                                 the scripts themselves
+arm64   need gcc-aarch64-linux-gnu                      cross compiler
+arm64   need g++-aarch64-linux-gnu                      C++ guests of the tests
+arm64   need qemu-user-static                           runs arm64 programs
+arm64   need util-linux                                 a namespace for them (unshare)
 TABLE
 }
 
@@ -185,7 +190,7 @@ main() {
 	local groups=() argument dry_run=0
 	for argument in "$@"; do
 		case $argument in
-		--runtime | --build | --test | --lint) groups+=("${argument#--}") ;;
+		--runtime | --build | --test | --lint | --arm64) groups+=("${argument#--}") ;;
 		--dry-run) dry_run=1 ;;
 		-h | --help) usage && exit 0 ;;
 		*) wrong_usage "unknown option $argument" ;;

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Host tests: each guest runs without the shim and with it, in both modes, and must print and end the same.
 #
-# usage: tests/host/run.sh [--filter GLOB] [--shim PATH] [--analyze PATH] [--guests DIR] [--jobs N] [--keep] [--list]
+# usage: tests/host/run.sh [--filter GLOB] [--shim PATH] [--analyze PATH] [--guests DIR] [--launcher COMMAND] [--jobs N] [--keep] [--list]
+#
+# Guests and shim may be of another processor than this machine, where its kernel can start them or COMMAND, put before
+# each guest, does: an emulator that hands the environment on. Cases that this cannot do are skipped, with the reason.
 #
 # A case is a function case_NAME in one of the files cases_*.sh; it runs in a folder of its own. Needs bash, coreutils,
 # util-linux and jq. Exit status: 0 all passed, 1 something failed, 2 wrong usage or nothing to test with.
@@ -10,7 +13,7 @@ set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 filter='*' shim=$root/build/libmtrace.so analyze=$root/build/mtrace-analyze guests=$root/build/host
-jobs=2 keep=0 list=0
+jobs=2 keep=0 list=0 launcher=
 limit_s=60 # no guest takes longer, the slowest machine included
 
 usage() {
@@ -22,7 +25,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--keep) keep=1 ;;
 	--list) list=1 ;;
-	--filter | --shim | --analyze | --guests | --jobs)
+	--filter | --shim | --analyze | --guests | --launcher | --jobs)
 		[ $# -ge 2 ] || usage
 		declare "${1#--}=$2"
 		shift
@@ -58,20 +61,42 @@ run() { # LABEL COMMAND...
 	esac
 }
 
+# Guests of another processor: foreign=1. Under a launcher the guest is its argument.
+elf_machine() { # FILE
+	od -An -tu2 -j 18 -N 2 "$1" | tr -d ' '
+}
+
+# The emulator runs this processor's programs untraced, and their loader complains about the foreign shim.
+needs_native() { # WHAT
+	[ "$foreign" = 0 ] || skip "under emulation: $1"
+}
+
+needs_no_launcher() {
+	[ ${#launch[@]} = 0 ] || skip "guests cannot start each other, nor be started by other programs, under a launcher"
+}
+
+launched() { # COMMAND...: sets `command`
+	command=("$@")
+	[[ $1 == "$guests/"* ]] || needs_native "it traces programs of this machine"
+	[[ $1 != "$guests/"* ]] || command=("${launch[@]}" "$@")
+}
+
 # The command under the shim. `preload` names objects that come after it, `settings` more of the environment, and
 # `before` a command that runs the whole, itself untraced.
 preload='' settings=() before=()
 traced() { # LABEL MODE COMMAND...
 	local label=$1 mode=$2
 	shift 2
+	launched "$@"
 	run "$label" "${before[@]}" env LD_PRELOAD="$shim${preload:+ $preload}" MTRACE_OUT="$PWD/$label.mtr" MTRACE_MODE="$mode" \
-		"${settings[@]}" "$@"
+		"${settings[@]}" "${command[@]}"
 }
 
 untraced() { # LABEL COMMAND...
 	local label=$1
 	shift
-	run "$label" "${before[@]}" env ${preload:+LD_PRELOAD="$preload"} "$@"
+	launched "$@"
+	run "$label" "${before[@]}" env ${preload:+LD_PRELOAD="$preload"} "${command[@]}"
 	if grep -q '^check failed' "$label.out"; then
 		fail "already without the shim: $(grep -m1 '^check failed' "$label.out")"
 	fi
@@ -210,6 +235,9 @@ fi
 [ -x "$analyze" ] || { echo "host: no analyzer at $analyze: build it with make, or name it with --analyze" >&2 && exit 2; }
 [ -x "$guests/counted" ] || { echo "host: no guests in $guests: build them with make host" >&2 && exit 2; }
 command -v jq >/dev/null || { echo "host: jq is missing: scripts/deps.sh installs it" >&2 && exit 2; }
+foreign=0
+[ "$(elf_machine "$guests/counted")" = "$(elf_machine "$(readlink -f /proc/$$/exe)")" ] || foreign=1 limit_s=240
+read -ra launch <<<"$launcher"
 shim=$(realpath "$shim") analyze=$(realpath "$analyze") guests=$(realpath "$guests")
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/mtrace-host.XXXXXX")

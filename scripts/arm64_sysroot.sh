@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# scripts/arm64_sysroot.sh [FOLDER]
+#
+# Lays the distribution's arm64 headers and libraries, as the cross compiler and the emulator need them, into FOLDER
+# (default build/arm64/sysroot). The system's own packages and apt's own state stay as they are: apt works in a root of
+# its own below FOLDER.apt, packages are unpacked and not installed, so their scripts never run.
+#
+# A folder that is complete and was made from the same list of packages is left as it is.
+#
+# Exit status: 0 the sysroot is there; 1 it could not be made.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$(dirname "$0")/common.sh"
+
+case ${1:-} in
+-h | --help) usage && exit 0 ;;
+-*) wrong_usage "unknown option: $1" ;;
+esac
+sysroot=${1:-build/arm64/sysroot}
+
+# As in scripts/deps.sh: the first alternative that there is; what begins with "?" may be missing.
+packages=(
+	libc6-dev
+	libzstd-dev
+	liburcu-dev
+	libunwind-dev
+	libxxhash-dev
+	libjansson-dev
+	libdw-dev
+	libelf-dev
+	libgsl-dev
+	librocksdb-dev
+	'libstdc++6'
+	'?libcriterion-dev'
+	'?libgoogle-perftools-dev'
+	'?libjemalloc2'
+	'?libjemalloc-dev'
+	'?libmimalloc-dev'
+)
+
+# apt with a root of its own: the system's sources and keys, an empty list of installed packages, another architecture.
+private_apt() { # PROGRAM ARG...
+	local program=$1
+	shift
+	"$program" -q -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o APT::Sandbox::User= \
+		-o Dir::State="$apt_root/state" -o Dir::State::status="$apt_root/status" -o Dir::Cache="$apt_root/cache" \
+		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts="$apt_root/none" \
+		-o Acquire::Languages=none -o APT::Install-Recommends=false "$@" </dev/null
+}
+
+prepare_apt() {
+	mkdir -p "$apt_root"/{state/lists/partial,cache/archives/partial,none}
+	: >"$apt_root/status"
+	private_apt apt-get update >"$apt_root/log" 2>&1 ||
+		die "apt cannot read arm64 package lists from this system's sources; see $apt_root/log"
+}
+
+exists() { # PACKAGE
+	[[ $(private_apt apt-cache policy "$1" 2>/dev/null) == *'Candidate: '[!\(]* ]]
+}
+
+choose() {
+	local name
+	chosen=()
+	for name in "${packages[@]}"; do
+		if exists "${name#\?}"; then
+			chosen+=("${name#\?}")
+		elif [ "$name" = "${name#\?}" ]; then
+			die "apt has no arm64 package $name"
+		else
+			say "sysroot: left out, not available here: ${name#\?}"
+		fi
+	done
+}
+
+unpack() {
+	local archive
+	mkdir -p "$unfinished"
+	# A system whose /lib is part of /usr has the loader under either name; packages come with both spellings.
+	mkdir -p "$unfinished/usr/lib"
+	ln -s usr/lib "$unfinished/lib"
+	for archive in "$apt_root"/cache/archives/*.deb; do
+		dpkg-deb --fsys-tarfile "$archive" | tar -x -C "$unfinished" --keep-directory-symlink --no-same-owner \
+			--exclude='./usr/share/*' --exclude='./usr/bin/*' --exclude='./etc/*'
+	done
+}
+
+# An absolute link would lead out of the sysroot, to the build machine's library of that name or to nothing.
+relink() {
+	local link target up
+	find "$unfinished" -type l -lname '/*' -printf '%P\n' | while read -r link; do
+		target=$(readlink "$unfinished/$link")
+		up=$(dirname "$link" | sed 's,[^/]\+,..,g')
+		ln -sfn "$up$target" "$unfinished/$link"
+	done
+}
+
+mkdir -p "$(dirname "$sysroot")"
+sysroot=$(realpath "$sysroot")
+apt_root=$sysroot.apt
+unfinished=$sysroot.unfinished
+wanted=$(printf '%s\n' "${packages[@]}")
+[ "$(cat "$sysroot/.packages" 2>/dev/null)" != "$wanted" ] || exit 0
+
+for program in apt-get dpkg-deb; do
+	command -v $program >/dev/null || die "$program is missing: an arm64 sysroot is made from Debian's or Ubuntu's packages"
+done
+rm -rf "$sysroot" "$unfinished"
+say "sysroot: asking apt for arm64 packages"
+prepare_apt
+choose
+private_apt apt-get install -y --download-only "${chosen[@]}" >>"$apt_root/log" 2>&1 ||
+	die "arm64 packages could not be fetched; see $apt_root/log"
+unpack
+relink
+printf '%s\n' "$wanted" >"$unfinished/.packages"
+mv "$unfinished" "$sysroot"
+rm -rf "$apt_root"
+say "sysroot: $sysroot, $(du -sm "$sysroot" | cut -f1) MB"
