@@ -137,13 +137,11 @@ static void leave(void)
 void tcmalloc_hold(void)
 {
 	atomic_fetch_add(&state.held, 1);
-	uint64_t deadline_ns = atomic_load(&state.inside) ? clock_monotonic_ns() + HOLD_WAIT_NS : 0;
-	while (atomic_load(&state.inside)) {
-		uint64_t now_ns = clock_monotonic_ns();
-		if (now_ns >= deadline_ns)
-			return;
+	if (!atomic_load(&state.inside))
+		return;
+	uint64_t now_ns = clock_monotonic_ns(), deadline_ns = now_ns + HOLD_WAIT_NS;
+	for (; atomic_load(&state.inside) && now_ns < deadline_ns; now_ns = clock_monotonic_ns())
 		raw_futex_wait(&state.inside, 1, deadline_ns - now_ns);
-	}
 }
 
 void tcmalloc_release(void)

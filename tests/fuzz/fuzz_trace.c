@@ -8,6 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "analyzer/allocstats.h"
+#include "analyzer/allocstats_json.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
 #include "tests/fuzz/fuzz.h"
@@ -80,7 +82,7 @@ static size_t make_pieces(struct input *input, uint8_t *to, size_t room)
 static void add_planned_block(struct input *input, uint64_t sequence)
 {
 	static uint8_t payload[1 << 16];
-	uint16_t type = 1 + input_byte(input) % 9;
+	uint16_t type = 1 + input_byte(input) % 11;
 	uint8_t flags = input_byte(input);
 	size_t bytes;
 	if (type == BLOCK_EVENTS && flags & 1) {
@@ -156,6 +158,9 @@ static void read_definitions(const struct trace *trace)
 		require(memchr(threads[i].name, 0, sizeof threads[i].name));
 	trace_damage(trace, &count);
 	require(count <= TRACE_DAMAGE_MAX && count <= trace_damage_count(trace));
+	char text[200];
+	require(allocstats_text(trace, text, sizeof text) == (trace_allocator(trace)->kind != 0));
+	json_decref(allocstats_json(trace));
 	trace_realtime_ns(trace, info->first_time);
 	trace_monotonic_ns(trace, info->last_time);
 }
