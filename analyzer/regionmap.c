@@ -111,7 +111,8 @@ static struct region_node *without_first(struct regionmap *map, struct region_no
 
 static bool same_facts(const struct region *a, const struct region *b)
 {
-	return a->file == b->file && a->owner == b->owner && a->state == b->state && a->settled == b->settled;
+	return a->file == b->file && a->owner == b->owner && a->listed == b->listed && a->state == b->state &&
+	       a->settled == b->settled;
 }
 
 bool regionmap_put(struct regionmap *map, const struct region *region)

@@ -23,11 +23,13 @@ enum region_state {
 
 struct region {
 	uint64_t start;
-	uint64_t end;	/* greater than start */
-	uint64_t file;	/* REGION_FILE_*, otherwise stands for device and inode */
-	uint32_t owner; /* index into the owners */
-	uint8_t state;	/* enum region_state */
-	bool settled;	/* the owner is known; otherwise it is a guess that later facts may correct */
+	uint64_t end;	 /* greater than start */
+	uint64_t file;	 /* REGION_FILE_*, otherwise stands for device and inode */
+	uint32_t owner;	 /* index into the owners */
+	uint32_t listed; /* not settled: tells the lines of a reading apart, whose borders mean something;
+			    else 0 */
+	uint8_t state;	 /* enum region_state */
+	bool settled;	 /* the owner is known; otherwise it is a guess that later facts may correct */
 };
 
 /* Zero-initialize; regionmap_clear() at the end. */

@@ -45,11 +45,17 @@ bool regions_cut(struct regions *regions, uint64_t start, uint64_t end)
 	return true;
 }
 
-static void grow(uint64_t *bytes, uint64_t *peak, uint64_t by)
+static void raise_peak(uint64_t *peak, uint64_t bytes)
 {
-	*bytes += by;
-	if (*bytes > *peak)
-		*peak = *bytes;
+	*peak = bytes > *peak ? bytes : *peak;
+}
+
+void regions_peaks(struct regions *regions)
+{
+	for (size_t i = 0; i < regions->owners.count; i++)
+		for (size_t s = 0; s < REGION_STATES; s++)
+			raise_peak(&regions->owners.items[i].peak_bytes[s],
+				   regions->owners.items[i].bytes[s]);
 }
 
 bool regions_put(struct regions *regions, const struct region *region)
@@ -59,9 +65,13 @@ bool regions_put(struct regions *regions, const struct region *region)
 		return false;
 	uint64_t bytes = region->end - region->start;
 	struct region_owner *owner = &regions->owners.items[region->owner];
-	grow(&owner->bytes[state], &owner->peak_bytes[state], bytes);
-	if (owner->kind != OWNER_TRACER)
-		grow(&regions->totals.bytes[state], &regions->totals.peak_bytes[state], bytes);
+	owner->bytes[state] += bytes;
+	if (region->settled)
+		raise_peak(&owner->peak_bytes[state], owner->bytes[state]);
+	if (owner->kind != OWNER_TRACER) {
+		regions->totals.bytes[state] += bytes;
+		raise_peak(&regions->totals.peak_bytes[state], regions->totals.bytes[state]);
+	}
 	regions->known = true;
 	return true;
 }
@@ -338,9 +348,12 @@ bool regions_until(struct regions *regions, uint64_t time, struct error *error)
 		if (!regions_read_until(regions, regions->next_reading, error))
 			return false;
 	}
-	if (time == UINT64_MAX)
+	bool good = put_moves_until(regions, time);
+	if (time == UINT64_MAX) {
 		owners_end_of_stacks(&regions->owners);
-	return put_moves_until(regions, time) || out_of_memory(error);
+		regions_peaks(regions);
+	}
+	return good || out_of_memory(error);
 }
 
 static bool apply(struct regions *regions, const struct trace_event *event)

@@ -46,6 +46,10 @@ bool regions_cut(struct regions *regions, uint64_t start, uint64_t end);
 /* Puts a region where none is. False when out of memory, or where its owner is OWNER_NONE. */
 bool regions_put(struct regions *regions, const struct region *region);
 
+/* Raises the owners' peaks to what they have now: of guesses that is not done before a reading is through,
+ * which may find a better owner. */
+void regions_peaks(struct regions *regions);
+
 /* Memory of which nothing more is known; `start` and `end` are to be filled in. */
 bool regions_unknown(struct regions *regions, struct region *out);
 

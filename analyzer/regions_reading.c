@@ -42,6 +42,7 @@ static struct region both(const struct region *old, const struct region *listed,
 	if (old->settled && !has_anon_name(mapping)) {
 		result.owner = old->owner;
 		result.settled = true;
+		result.listed = 0;
 	}
 	return result;
 }
@@ -78,6 +79,8 @@ static bool apply_mapping(struct regions *regions, const struct trace_mapping *m
 						 ? REGION_COMMITTED
 						 : REGION_RESERVED};
 	listed.owner = owners_of_mapping(&regions->owners, mapping, time, &listed.settled);
+	if (!listed.settled)
+		listed.listed = (uint32_t)(mapping->start >> 12);
 	while (past->at < past->count && past->items[past->at].end <= start)
 		past->at++;
 	for (size_t i = past->at; i < past->count && past->items[i].start < end; i++) {
@@ -133,6 +136,7 @@ static bool claim(struct regions *regions, uint64_t start, uint64_t end, enum ow
 		if (!region.settled) {
 			region.owner = owner;
 			region.settled = true;
+			region.listed = 0;
 		}
 		if (!regions_put(regions, &region))
 			return false;
@@ -234,7 +238,7 @@ static bool claim_tagged(struct regions *regions, uint64_t start, uint64_t end)
 static bool settle(struct regions *regions)
 {
 	struct region_list guesses = {0};
-	bool good = follow_hints(regions) && list_guesses(regions, &guesses);
+	bool good = list_guesses(regions, &guesses);
 	for (size_t i = 0; good && i < guesses.count; i++)
 		good = claim_arena(regions, &guesses, i);
 	for (size_t i = 0, last; good && i < guesses.count; i = last + 1) {
@@ -242,7 +246,8 @@ static bool settle(struct regions *regions)
 		good = claim_tagged(regions, guesses.items[i].start, guesses.items[last].end);
 	}
 	free(guesses.items);
-	return good;
+	return good &&
+	       follow_hints(regions); /* last: a stack may share its line with what was found by place */
 }
 
 /* ---- the readings ----------------------------------------------------------------------------------------
@@ -259,6 +264,7 @@ bool regions_read_until(struct regions *regions, uint64_t time, struct error *er
 	}
 	if (good && !error->code)
 		good = settle(regions);
+	regions_peaks(regions);
 	regions->next_reading = maps_reader_due(regions->readings);
 	if (!good)
 		error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");

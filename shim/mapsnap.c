@@ -46,6 +46,7 @@ static struct {
 	uint32_t last_name; /* offset of the name added last, and its hash */
 	uint64_t last_name_hash;
 	uint64_t floor;	   /* addresses below it are told by earlier blocks of this reading */
+	uint64_t seen_to;  /* end of the last mapping that was read */
 	uint64_t told_to;  /* end of the last mapping in the block */
 	uint64_t whole_to; /* whole reading: addresses below it lie in a range */
 	bool whole, want_whole;
@@ -194,7 +195,10 @@ static void tell(const struct known *item, const char *name)
 	state.failed |= !list_add(&state.now, item);
 }
 
-/* The kernel joins neighbours, ours and the guest's among them: what is ours stands for itself. */
+/*
+ * The kernel joins neighbours, ours and the guest's among them: what is ours stands for itself. A mapping
+ * that has grown since the piece of the list before it was read overlaps with what came then.
+ */
 static bool visit(const struct mapping *mapping, void *unused)
 {
 	(void)unused;
@@ -206,7 +210,8 @@ static bool visit(const struct mapping *mapping, void *unused)
 			 (mapping->prot & PROT_WRITE ? MAPPING_WRITE : 0) |
 			 (mapping->prot & PROT_EXEC ? MAPPING_EXEC : 0) |
 			 (mapping->shared ? MAPPING_SHARED : 0);
-	for (uint64_t start = mapping->start, end; start < mapping->end; start = end) {
+	uint64_t start = mapping->start > state.seen_to ? mapping->start : state.seen_to;
+	for (uint64_t end; start < mapping->end; start = end) {
 		bool own = own_at(start, mapping->end, &end);
 		struct known item = {.start = start,
 				     .end = end,
@@ -216,6 +221,7 @@ static bool visit(const struct mapping *mapping, void *unused)
 				     .name_hash = hash_of(name),
 				     .flags = flags | (own ? MAPPING_OWN : 0)};
 		tell(&item, name);
+		state.seen_to = end;
 	}
 	return !state.failed;
 }
@@ -234,7 +240,7 @@ static void begin(bool whole)
 {
 	state.whole = whole;
 	state.before_at = state.now.count = 0;
-	state.told_to = state.whole_to = 0;
+	state.seen_to = state.told_to = state.whole_to = 0;
 	state.failed = false;
 	block_empty();
 	state.block->header.time = clock_now();
