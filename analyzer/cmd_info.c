@@ -42,7 +42,7 @@ static bool print(const struct info_options *options, const struct info_context 
 	struct info_pass pass = {0};
 	if (replay->live)
 		pass = (struct info_pass){livemap_totals(replay->live), &replay->stream, &context->rseq,
-					context->regions};
+					  context->regions};
 	FILE *file = output_open(options->output_path, error);
 	if (!file)
 		return false;
@@ -95,13 +95,14 @@ int cmd_info(int argc, char **argv)
 	const struct command_usage usage = {
 		.name = "info",
 		.operands = "TRACE",
-		.purpose = "What was recorded, for how long, by which process on which machine, and what was "
-			   "lost.\n"
-			   "Counts come from the trace's exact counters. All events are read as well, for "
-			   "the peak and the\n"
-			   "end of the live bytes (exact in full mode, estimated in sample mode), for who has "
-			   "mapped how much,\n"
-			   "and to find damage.",
+		.purpose =
+			"What was recorded, for how long, by which process on which machine, and what was "
+			"lost.\n"
+			"Counts come from the trace's exact counters. All events are read as well, for "
+			"the peak and the\n"
+			"end of the live bytes (exact in full mode, estimated in sample mode), for who has "
+			"mapped how much,\n"
+			"and to find damage.",
 		.options = rows,
 		.operands_min = 1,
 		.operands_max = 1,

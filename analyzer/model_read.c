@@ -218,7 +218,8 @@ static bool pass_allocator(struct pass *pass, const struct snapshot *now, struct
 	struct timeline *timeline = pass->timeline;
 	if (allocstats_next(&pass->allocator, pass->stage->trace, now->mark.time, error))
 		allocstats_series_add(&pass->allocator_series, &pass->allocator.stats,
-				      timeline->rows + pass->first_row, timeline->row_count - pass->first_row);
+				      timeline->rows + pass->first_row,
+				      timeline->row_count - pass->first_row);
 	return error->code == ERROR_NONE;
 }
 

@@ -47,7 +47,7 @@ enum series_id {
 	/* What the allocator says of itself (allocstats_series.h), where it can be asked. */
 	SERIES_TCMALLOC_ALLOCATED,
 	SERIES_TCMALLOC_HEAP,
-	SERIES_TCMALLOC_CPU_FREE, /* free blocks in per-CPU caches */
+	SERIES_TCMALLOC_CPU_FREE,	 /* free blocks in per-CPU caches */
 	SERIES_TCMALLOC_CPU_UNALLOCATED, /* their capacity that no size class has */
 	SERIES_TCMALLOC_THREAD_FREE,
 	SERIES_TCMALLOC_CENTRAL_FREE,
@@ -94,7 +94,7 @@ struct series_info {
 	enum series_kind kind;
 	bool from_ycsb;	 /* else from the trace */
 	bool correlated; /* tested against throughput: not throughput, nor what follows from it, nor bounds */
-	bool optional;	 /* most programs do not have it: left out, not "not measured", where no row knows it */
+	bool optional; /* most programs do not have it: left out, not "not measured", where no row knows it */
 };
 
 extern const struct series_info series_infos[SERIES_COUNT];

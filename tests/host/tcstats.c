@@ -10,13 +10,14 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "tests/host/guest.h"
 
-enum { CPUS = 3, ALLOCATIONS = 4000, CPU_FREE = 123456, HEAP = 98765432 };
+enum { CPUS = 3, ALLOCATIONS = 4000, CPU_FREE = 123456, HEAP = 98765432, ANSWER_BYTES = 64 << 20 };
 
 static struct {
 	bool zero, misses, fallback, costly, held;
@@ -28,6 +29,16 @@ static _Atomic int allocator_lock;
 
 /* ---- the asker ------------------------------------------------------------------------------------------
  */
+
+/* What an answer takes for itself is no call of the program's. */
+static void take_memory(void)
+{
+	void *volatile block = malloc(ANSWER_BYTES);
+	void *region = mmap(NULL, ANSWER_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check(block && region != MAP_FAILED);
+	munmap(region, ANSWER_BYTES);
+	free(block);
+}
 
 static void check_asker(void)
 {
@@ -65,11 +76,14 @@ static bool answer(const char *name, size_t length, size_t *value)
 	};
 	check_asker();
 	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
-		if (strlen(answers[i].name) != length || memcmp(answers[i].name, name, length))
+		if (strlen(answers[i].name) != length || memcmp(answers[i].name, name, length) != 0)
 			continue;
 		bool none = scenario.zero && !strcmp(answers[i].name, "tcmalloc.cpu_free");
 		*value = none ? 0 : answers[i].value;
-		properties_asked += i == 0;
+		if (i == 0) {
+			take_memory();
+			properties_asked++;
+		}
 		return true;
 	}
 	return false;
@@ -133,6 +147,7 @@ size_t TCMalloc_Internal_GetStats(char *text, size_t bytes);
 size_t TCMalloc_Internal_GetStats(char *text, size_t bytes)
 {
 	check_asker();
+	take_memory();
 	check(bytes >= 256 << 10); /* with less it leaves the CPUs out */
 	if (scenario.held) {
 		lock_allocator();
@@ -241,6 +256,9 @@ static void fork_while_asking(void)
 
 static void count_answers(void)
 {
+	guest_count("mmaps", 0, 0);
+	guest_count("munmaps", 0, 0);
+	guest_count("alloc_bytes", 2 * ALLOCATIONS * 64, ANSWER_BYTES / 2);
 #ifndef TCSTATS_PART
 	guest_count("allocator.values[\"generic.heap_size\"]", HEAP, HEAP);
 #endif
