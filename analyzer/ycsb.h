@@ -124,6 +124,12 @@ struct ycsb_run {
 	uint64_t threads_ended;	  /* [CLEANUP], Operations */
 	uint64_t record_count;	  /* recordcount, as asked */
 	uint64_t operation_count; /* operationcount, as asked */
+	uint64_t insert_count;	  /* insertcount, as asked: a load shared by clients */
+	/* go-ycsb: a number under a name that was meant for threadcount and is none ("treadcount",
+	 * "threads"): the client ran with its default. */
+	uint64_t threads_misnamed;
+	double target_ops_s; /* throttled to this rate; NaN where not asked */
+	double most_s;	     /* maxexecutiontime; NaN where not asked */
 	double error_rate;	  /* failed / all; NaN where nothing was counted */
 	unsigned flags;		  /* enum ycsb_flag */
 

@@ -99,6 +99,14 @@ void ycsb_run_property(struct ycsb_run *run, struct text name, struct text value
 		run->record_count = number;
 	else if (text_equals(name, "operationcount"))
 		run->operation_count = number;
+	else if (text_equals(name, "insertcount"))
+		run->insert_count = number;
+	else if (text_equals(name, "target"))
+		run->target_ops_s = number > 0 ? (double)number : NAN;
+	else if (text_equals(name, "maxexecutiontime"))
+		run->most_s = number > 0 ? (double)number : NAN;
+	else if (text_starts(name, "thread") || text_starts(name, "treadc"))
+		run->threads_misnamed = number;
 }
 
 static void assignment(struct ycsb_run *run, struct text text)
@@ -118,6 +126,8 @@ void ycsb_run_arguments(struct ycsb_run *run, struct text arguments)
 			run->phase = YCSB_PHASE_LOAD;
 		else if (text_equals(previous, "-threads"))
 			ycsb_run_property(run, text_of("threadcount"), word);
+		else if (text_equals(previous, "-target"))
+			ycsb_run_property(run, text_of("target"), word);
 		else if (text_equals(previous, "-p"))
 			assignment(run, word);
 		previous = word;
@@ -163,6 +173,10 @@ void ycsb_run_begin(struct ycsb_parser *parser, struct ycsb_stream *stream, enum
 		.threads_ended = YCSB_UNKNOWN,
 		.record_count = YCSB_UNKNOWN,
 		.operation_count = YCSB_UNKNOWN,
+		.insert_count = YCSB_UNKNOWN,
+		.threads_misnamed = YCSB_UNKNOWN,
+		.target_ops_s = NAN,
+		.most_s = NAN,
 		.error_rate = NAN,
 		.usual_interval_s = NAN,
 		.last_operations = YCSB_UNKNOWN,

@@ -1,8 +1,35 @@
 #include "analyzer/ycsb_object.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/utf8.h"
+#include "analyzer/ycsb_audit.h"
+
 static void put_count_or_null(json_t *object, const char *key, uint64_t value)
 {
 	json_put(object, key, value == YCSB_UNKNOWN ? NULL : json_count(value));
+}
+
+/* Names come from the file, perhaps cut within a character. */
+static void put_named(json_t *object, const char *name, json_t *value)
+{
+	char key[YCSB_NAME_BYTES];
+	snprintf(key, sizeof key, "%s", name);
+	utf8_repair(key);
+	json_put(object, key, value);
+}
+
+/* All that were printed, by "50", "99.9". */
+static json_t *percentiles_object(const struct ycsb_operation *operation)
+{
+	json_t *object = json_object();
+	for (size_t i = 0; i < operation->percentile_count; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "%.10g", operation->percentiles[i].percentile);
+		json_put_real(object, name, operation->percentiles[i].us);
+	}
+	return object;
 }
 
 static json_t *operation_object(const struct ycsb_operation *operation)
@@ -15,8 +42,10 @@ static json_t *operation_object(const struct ycsb_operation *operation)
 	json_put_real(object, "p50_us", ycsb_percentile_us(operation, 50));
 	json_put_real(object, "p95_us", ycsb_percentile_us(operation, 95));
 	json_put_real(object, "p99_us", ycsb_percentile_us(operation, 99));
+	json_put(object, "percentiles_us", percentiles_object(operation));
+	json_put_real(object, "resolution_us", operation->resolution_us > 0 ? operation->resolution_us : NAN);
 	for (size_t i = 0; i < operation->return_count; i++)
-		put_count_or_null(returns, operation->returns[i].name, operation->returns[i].count);
+		put_named(returns, operation->returns[i].name, json_count(operation->returns[i].count));
 	json_put(object, "returns", returns);
 	return object;
 }
@@ -29,35 +58,68 @@ static json_t *series_object(const struct ycsb_run *run)
 		json_t *point = json_object();
 		json_put_real(point, "t_s", interval->end_s);
 		json_put_real(point, "ops_s", interval->ops_s);
+		json_put_real(point, "length_s", interval->end_s - interval->start_s);
+		json_put_real(point, "mean_us", interval->mean_us);
+		json_put_real(point, "p99_worst_us", interval->p99_worst_us);
 		json_array_append_new(array, point);
 	}
 	return array;
 }
 
-static json_t *flags_object(unsigned flags)
+static json_t *flags_array(const struct ycsb_audit *audit)
 {
 	json_t *array = json_array();
-	for (unsigned bit = 0; flags >> bit; bit++)
-		if (flags >> bit & 1)
-			json_array_append_new(array,
-					      json_safe_string(ycsb_flag_name((enum ycsb_flag)(1u << bit))));
+	for (size_t i = 0; i < audit->finding_count; i++)
+		json_array_append_new(array, json_safe_string(audit->findings[i].id));
 	return array;
 }
 
-static json_t *run_object(const struct ycsb_run *run)
+static json_t *findings_array(const struct ycsb_audit *audit)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < audit->finding_count; i++) {
+		json_t *finding = json_object();
+		json_put_string(finding, "id", audit->findings[i].id);
+		json_put_string(finding, "severity", ycsb_severity_name(audit->findings[i].severity));
+		json_put_string(finding, "text", audit->findings[i].text);
+		json_array_append_new(array, finding);
+	}
+	return array;
+}
+
+static void put_audit(json_t *object, const struct ycsb_run *run, const struct ycsb_audit *audit)
+{
+	put_count_or_null(object, "threads", audit->threads);
+	json_put_string(object, "threads_source", ycsb_threads_source_name(audit->threads_source));
+	json_put_real(object, "threads_busy", audit->threads_busy);
+	put_count_or_null(object, "threads_asked", run->threads_asked);
+	put_count_or_null(object, "threads_ended", run->threads_ended);
+	put_count_or_null(object, "threads_named", audit->threads_named);
+	put_count_or_null(object, "record_count", run->record_count);
+	put_count_or_null(object, "operation_count", run->operation_count);
+	json_put_real(object, "operations_done", audit->operations_done);
+	json_put_real(object, "mean_us", audit->mean_us);
+	json_put_bool(object, "valid", audit->worst < YCSB_INVALID);
+}
+
+static json_t *run_object(const struct ycsb_run *run, const struct ycsb_audit *audit)
 {
 	json_t *object = json_object(), *operations = json_object();
 	json_put_string(object, "phase", ycsb_phase_name(run->phase));
 	json_put_real(object, "throughput_ops_s", run->throughput_ops_s);
 	json_put_real(object, "runtime_ms", run->runtime_ms);
-	put_count_or_null(object, "threads", ycsb_threads(run));
+	put_audit(object, run, audit);
 	json_put_bool(object, "complete", run->complete);
+	json_put_string(object, "client", run->client[0] ? run->client : NULL);
+	json_put_string(object, "version", run->version[0] ? run->version : NULL);
+	json_put_count(object, "first_line", run->first_line);
 	for (size_t i = 0; i < run->operation_kinds; i++)
-		json_put(operations, run->operations[i].name, operation_object(&run->operations[i]));
+		put_named(operations, run->operations[i].name, operation_object(&run->operations[i]));
 	json_put(object, "operations", operations);
 	json_put_real(object, "error_rate", run->error_rate);
 	json_put(object, "series", series_object(run));
-	json_put(object, "flags", flags_object(run->flags));
+	json_put(object, "flags", flags_array(audit));
+	json_put(object, "findings", findings_array(audit));
 	json_put_string(object, "clock", run->clock_text);
 	return object;
 }
@@ -69,8 +131,12 @@ json_t *ycsb_object(const struct ycsb_file *files, size_t count)
 		json_t *file = json_object(), *runs = json_array();
 		json_put_string(file, "file", files[f].path);
 		json_put_string(file, "format", ycsb_format_name(files[f].format));
-		for (size_t r = 0; r < files[f].run_count; r++)
-			json_array_append_new(runs, run_object(&files[f].runs[r]));
+		json_put_count(file, "unread_lines", files[f].unread_lines);
+		for (size_t r = 0; r < files[f].run_count; r++) {
+			struct ycsb_audit audit;
+			ycsb_audit(files, count, f, r, &audit);
+			json_array_append_new(runs, run_object(&files[f].runs[r], &audit));
+		}
 		json_put(file, "runs", runs);
 		json_array_append_new(array, file);
 	}
