@@ -6,9 +6,11 @@ ARM64_TRIPLET := aarch64-linux-gnu
 
 # The linker looks for a library's own libraries only where it is told to.
 arm64_link := -Wl,-rpath-link,$(ARM64_SYSROOT)/usr/lib/$(ARM64_TRIPLET)
+arm64_pkg_config := env PKG_CONFIG_SYSROOT_DIR=$(ARM64_SYSROOT) \
+	PKG_CONFIG_LIBDIR=$(ARM64_SYSROOT)/usr/lib/$(ARM64_TRIPLET)/pkgconfig pkg-config
 arm64_make = $(MAKE) --no-print-directory ARCH=aarch64 BUILD=$(ARM64_BUILD) \
 	CC='$(ARM64_TRIPLET)-gcc --sysroot=$(ARM64_SYSROOT)' CXX='$(ARM64_TRIPLET)-g++ --sysroot=$(ARM64_SYSROOT)' \
-	LDFLAGS='$(arm64_link)'
+	LDFLAGS='$(arm64_link)' PKG_CONFIG='$(arm64_pkg_config)'
 
 .PHONY: arm64 arm64-sysroot test-arm64
 arm64: arm64-sysroot ## cross-build for aarch64 into build/arm64

@@ -20,6 +20,7 @@ int cmd_info(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_sites(int argc, char **argv);
 int cmd_ycsb(int argc, char **argv);
+int cmd_ftdc(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 
 /* ---- options ------------------------------------------------------------------------------------------- */

@@ -29,6 +29,8 @@ packages=(
 	libdw-dev
 	libelf-dev
 	libgsl-dev
+	libbson-dev
+	zlib1g-dev
 	librocksdb-dev
 	'libstdc++6'
 	'?libcriterion-dev'

@@ -38,6 +38,9 @@ build   need libjansson-dev                             JSON output
 build   need libdw-dev                                  symbols and lines
 build   need libelf-dev                                 ELF files, build-ids
 build   need libgsl-dev                                 statistics
+build   need libbson-dev                                BSON of mongod's diagnostic data
+build   need zlib1g-dev                                 its compression
+build   need pkgconf|pkg-config                         where libbson is
 build   want libwiredtiger-dev                          embedded workload on MongoDB's engine
 build   need librocksdb-dev                             embedded workload on RocksDB
 test    need libcriterion-dev                           unit tests

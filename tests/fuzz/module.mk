@@ -1,7 +1,7 @@
 # Fuzz targets: tests/fuzz/fuzz_X.c is one property of one reader. Everything under them is compiled again by clang,
 # with libFuzzer's coverage and the address and undefined behaviour sanitizers.
 FUZZ_CC    ?= clang
-fuzz_flags := -I. -D_GNU_SOURCE -MMD -MP -std=gnu17 -O1 -g -fno-omit-frame-pointer $(WARNINGS) \
+fuzz_flags := -I. -D_GNU_SOURCE -MMD -MP -std=gnu17 -O1 -g -fno-omit-frame-pointer $(WARNINGS) $(BSON_CPPFLAGS) \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined
 fuzz_modules := $(patsubst %.c,$(BUILD)/fuzz/objects/%.o,$(filter-out analyzer/main.c,$(analyzer_sources)) $(trace_sources))
 fuzz_targets := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
