@@ -107,6 +107,7 @@ static void lost_causes(const uint64_t *counters, char *text, size_t bytes)
 		{COUNTER_LOST_REENTRY, "in signal handlers"},
 		{COUNTER_LOST_DISK, "to the disk"},
 		{COUNTER_LOST_SAMPLE_SET, "sampled blocks without room"},
+		{COUNTER_LOST_STOPPED, "during an exec that failed"},
 	};
 	size_t used = 0;
 	text[0] = 0;

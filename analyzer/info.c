@@ -120,7 +120,7 @@ static const struct counted plain_counters[] = {
 static const struct counted lost_counters[] = {
 	{"ring_full", COUNTER_LOST_RING_FULL},	 {"no_thread", COUNTER_LOST_NO_THREAD},
 	{"reentry", COUNTER_LOST_REENTRY},	 {"disk", COUNTER_LOST_DISK},
-	{"sample_set", COUNTER_LOST_SAMPLE_SET},
+	{"sample_set", COUNTER_LOST_SAMPLE_SET}, {"stopped", COUNTER_LOST_STOPPED},
 };
 
 static void put_counter(json_t *object, const struct trace_info *info, const char *name, uint64_t value)

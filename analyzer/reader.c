@@ -163,8 +163,8 @@ static bool read_definitions(struct trace *trace, struct error *error)
 		struct block_entry *entry = &trace->blocks[i];
 		if (entry->last_time > trace->info.last_time)
 			trace->info.last_time = entry->last_time;
-		if (!wanted_at_open(entry->type))
-			continue;
+		if (!wanted_at_open(entry->type) || (entry->type == BLOCK_END && i + 1 < trace->blocks_count))
+			continue; /* an end that others follow was none: an exec that failed */
 		status = block_load(trace, entry, &buffer, error);
 		if (status == BLOCK_READ && !add_definition(trace, entry, buffer.data))
 			status = BLOCK_FAILED;

@@ -129,23 +129,41 @@ __attribute__((noinline)) void capture_failed(struct thread *thread, enum event_
 						     .args = {kind, (uint64_t)error}});
 }
 
+static void count_unrecorded(void (*count)(enum counter, uint64_t), enum event_kind kind, uint64_t address,
+			     uint64_t size_bytes)
+{
+	if (event_is_free((uint8_t)kind)) {
+		count(address ? capture_counter(kind) : COUNTER_NULL_FREE, 1);
+	} else if (kind == EVENT_REALLOC) {
+		count(COUNTER_REALLOC, 1);
+		count(COUNTER_REALLOC_BYTES, size_bytes);
+	} else {
+		count(address ? capture_counter(kind) : COUNTER_FAILED, 1);
+		count(COUNTER_ALLOC_BYTES, address ? size_bytes : 0);
+	}
+}
+
+/* free(NULL) is no event. */
+static bool would_be_event(enum event_kind kind, uint64_t address)
+{
+	return address || !event_is_free((uint8_t)kind);
+}
+
 __attribute__((noinline)) void capture_unrecorded(enum event_kind kind, uint64_t address, uint64_t size_bytes)
 {
 	struct thread *thread = hooks_ready ? thread_self : NULL;
 	bool without_slot = !thread && lifecycle_mode() != MODE_CLOSED;
 	bool interrupted = thread && thread->mode != MODE_CLOSED && thread->guard == GUARD_WRITE;
-	if (!without_slot && !interrupted)
-		return;
-	if (event_is_free((uint8_t)kind)) {
-		rings_count_shared(address ? capture_counter(kind) : COUNTER_NULL_FREE, 1);
-	} else if (kind == EVENT_REALLOC) {
-		rings_count_shared(COUNTER_REALLOC, 1);
-		rings_count_shared(COUNTER_REALLOC_BYTES, size_bytes);
-	} else {
-		rings_count_shared(address ? capture_counter(kind) : COUNTER_FAILED, 1);
-		rings_count_shared(COUNTER_ALLOC_BYTES, address ? size_bytes : 0);
-	}
-	if (interrupted && thread->mode == MODE_FULL && (address || !event_is_free((uint8_t)kind)))
+	/* Without a guard nobody knows that malloc was called by operator new: that one is left to it. */
+	bool stopped = kind != EVENT_NEW && kind != EVENT_DELETE && lifecycle_is_suspended() &&
+		       (!thread || (thread->mode == MODE_CLOSED && thread->guard == GUARD_NONE));
+	if (stopped)
+		count_unrecorded(lifecycle_count_stopped, kind, address, size_bytes);
+	else if (without_slot || interrupted)
+		count_unrecorded(rings_count_shared, kind, address, size_bytes);
+	if (stopped && lifecycle_mode_suspended() == MODE_FULL && would_be_event(kind, address))
+		lifecycle_count_stopped(COUNTER_LOST_STOPPED, 1);
+	if (interrupted && thread->mode == MODE_FULL && would_be_event(kind, address))
 		rings_count_shared(COUNTER_LOST_REENTRY, 1);
 }
 

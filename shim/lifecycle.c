@@ -31,6 +31,7 @@ static struct {
 	_Atomic uint32_t phase;
 	_Atomic uint32_t finishing; /* somebody ends the trace */
 	_Atomic uint32_t finished;  /* and has done so */
+	_Atomic uint32_t suspended; /* for an exec: the trace may go on */
 	int pid;		    /* of the process that records, or decided not to */
 	bool detached;		    /* a child of a traced process that left its parent's session */
 	bool wanted;		    /* by mode and name; a child may still be silent */
@@ -170,6 +171,22 @@ static bool is_relocated(void)
 	return relocation_probe == (const void *)&relocation_probe;
 }
 
+/* What this object's own reference to malloc is bound to, against our definition by a name that nobody can
+ * interpose. */
+extern __typeof__(malloc) malloc_hook SHIM_LOCAL;
+static void *(*const volatile bound_malloc)(size_t) = malloc;
+
+bool lifecycle_malloc_is_ours(void)
+{
+	return bound_malloc == malloc_hook;
+}
+
+void lifecycle_set_errno(int error)
+{
+	if (is_relocated())
+		errno = error;
+}
+
 static void start(char **environment)
 {
 	real_resolve();
@@ -225,6 +242,31 @@ static void wait_for_finish(void)
 		raw2(SYS_nanosleep, (long)&pause, 0);
 }
 
+/* Not in the rings file, which is being copied while the exec fails. */
+static _Atomic uint64_t stopped[COUNTER_COUNT];
+
+bool lifecycle_is_suspended(void)
+{
+	return atomic_load_explicit(&life.suspended, memory_order_acquire) && raw_pid() == life.pid;
+}
+
+enum thread_mode lifecycle_mode_suspended(void)
+{
+	return config.mode;
+}
+
+void lifecycle_count_stopped(enum counter counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(&stopped[counter], n, memory_order_relaxed);
+}
+
+/* Also at the next end, for a call that looked before and counted after the trace went on. */
+static void take_over_stopped(void)
+{
+	for (unsigned i = 0; i < COUNTER_COUNT; i++)
+		rings_count_shared((enum counter)i, atomic_exchange(&stopped[i], 0));
+}
+
 bool lifecycle_finish(enum end_reason reason, int status)
 {
 	enum phase phase = lifecycle_phase();
@@ -241,6 +283,8 @@ bool lifecycle_finish(enum end_reason reason, int status)
 		capture_event(thread, COUNTER_EVENTS_LIFE,
 			      &(struct trace_event){.kind = EVENT_EXIT,
 						    .args = {(uint64_t)(uint32_t)status, reason}});
+	take_over_stopped();
+	atomic_store(&life.suspended, reason == END_EXEC);
 	set_phase(PHASE_STOPPED);
 	registry_set_mode(MODE_CLOSED);
 	writer_finish(reason, status);
@@ -251,16 +295,25 @@ bool lifecycle_finish(enum end_reason reason, int status)
 
 void lifecycle_resume(void)
 {
+	writer_resume();
+	registry_set_mode(config.mode);
+	set_phase(PHASE_RECORDING);
+	atomic_store(&life.suspended, 0);
+	take_over_stopped();
 	atomic_store(&life.finished, 0);
 	atomic_store(&life.finishing, 0);
-	set_phase(PHASE_RECORDING);
-	registry_set_mode(config.mode);
-	writer_resume();
 }
+
+/*
+ * Another thread that calls exit() meanwhile takes the next handler, and would end the process where there is
+ * none, in the middle of our work: it finds this one again, which then waits for whoever came first.
+ */
+#define EXITS_AT_ONCE 4
 
 static void at_exit(int status, void *argument)
 {
-	(void)argument;
+	if (atomic_load(&life.finishing) && !atomic_load(&life.finished))
+		on_exit(at_exit, argument);
 	lifecycle_finish(END_EXIT, status);
 }
 
@@ -275,7 +328,8 @@ extern int __cxa_at_quick_exit(void (*function)(void *), void *object);
 /* Registered before the guest registers anything, so run after all of it, destructors included. */
 static void register_exit_handlers(void)
 {
-	on_exit(at_exit, NULL);
+	for (int i = 0; i < EXITS_AT_ONCE; i++)
+		on_exit(at_exit, NULL);
 	__cxa_at_quick_exit(at_quick_exit_last, NULL);
 }
 
@@ -391,8 +445,11 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintp
 	struct thread *thread = thread_self;
 	if (!thread)
 		return attach(nested_ok ? 0 : REGISTRY_MAY_WARM);
-	if (thread->mode == MODE_CLOSED)
-		return NULL;
+	if (thread->mode == MODE_CLOSED) {
+		if (nested_ok && lifecycle_is_suspended())
+			lifecycle_count_stopped(COUNTER_LOST_STOPPED, 1);
+		return NULL; /* an allocator's hook counts by capture_unrecorded() */
+	}
 	if (thread->guard && guard_is_stale(thread, frame)) {
 		/* The record that was being written is not committed, but the encoder has moved on: a fresh
 		 * chunk. */

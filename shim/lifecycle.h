@@ -34,6 +34,12 @@ enum thread_mode lifecycle_mode(void);
 /* For a hook that comes before the constructor. True: the next functions can be called now. */
 bool lifecycle_start_early(void);
 
+/* Calls of malloc, dlsym's among them, come to our hook. False as well while this object is not relocated. */
+bool lifecycle_malloc_is_ours(void);
+
+/* Sets errno, if it can be reached yet. */
+void lifecycle_set_errno(int error);
+
 /* This process is the one that started the trace, or shares its memory and is about to exec (vfork). */
 bool lifecycle_is_forked_child(void);
 
@@ -51,5 +57,12 @@ void lifecycle_after_detach(void);
  */
 bool lifecycle_finish(enum end_reason reason, int status);
 void lifecycle_resume(void);
+
+/* True from the end of the trace for an exec until that succeeds or fails: what other threads do meanwhile is
+ * lost, and is counted by lifecycle_count_stopped() in case that it fails. The mode is the one that recording
+ * was in. */
+bool lifecycle_is_suspended(void);
+enum thread_mode lifecycle_mode_suspended(void);
+void lifecycle_count_stopped(enum counter counter, uint64_t n);
 
 #endif

@@ -15,6 +15,7 @@
  *   rings_next_ready       the writer        everything by guest threads
  *   rings_release          the writer        everything by guest threads
  *   rings_provide          the writer, or the starting thread before any other runs
+ *   rings_remake, _empty   the writer, while nothing is recorded
  *   rings_create, _forget  the starting thread while nothing is recorded
  *
  * Order: `committed` is stored with release after the bytes of a record; whoever loads it with acquire sees
@@ -30,6 +31,16 @@
 
 /* Creates the file at `path` (must not exist) for at most `bytes` of ring memory. Returns 0 or -errno. */
 int rings_create(const char *path, const uint8_t nonce[16], uint64_t bytes);
+
+/*
+ * For a file that was removed while the trace goes on: puts a copy at `path`, which takes its place in memory
+ * too. Returns its descriptor or -errno; then the removed file stays in use. By the writer, while nothing is
+ * recorded.
+ */
+int rings_remake(const char *path);
+
+/* Gives the file's space back and leaves its size: what is stored to afterwards is there, and of no use. */
+void rings_empty(int fd);
 
 /* Unmaps the file and forgets all: for a process that starts a trace anew after a fork. */
 void rings_forget(void);

@@ -1,6 +1,7 @@
 #include "shim/ring_internal.h"
 
 #include <errno.h>
+#include <linux/falloc.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -147,6 +148,44 @@ int rings_create(const char *path, const uint8_t nonce[16], uint64_t bytes)
 	}
 	raw_close(fd);
 	return result;
+}
+
+static int write_copy(int fd, uint64_t bytes)
+{
+	const uint8_t *from = (const uint8_t *)rings.header;
+	for (uint64_t done = 0; done < bytes;) {
+		long result = raw_pwrite(fd, from + done, bytes - done, done);
+		if (result <= 0)
+			return result < 0 ? (int)result : -ENOSPC;
+		done += (uint64_t)result;
+	}
+	return 0;
+}
+
+int rings_remake(const char *path)
+{
+	int fd = raw_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0)
+		return fd;
+	int result = grow_file(fd, 0, rings_bytes());
+	if (!result)
+		result = write_copy(fd, rings_bytes());
+	if (!result && !raw_mmap(rings.header, rings.mapped_bytes, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_FIXED, fd, 0))
+		result = -ENOMEM;
+	if (!result) {
+		remember_identity(fd);
+		return fd;
+	}
+	raw_close(fd);
+	raw3(SYS_unlinkat, AT_FDCWD, (long)path, 0);
+	return result;
+}
+
+void rings_empty(int fd)
+{
+	if (is_our_file(fd))
+		raw4(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (long)rings_bytes());
 }
 
 void rings_forget(void)

@@ -19,12 +19,14 @@
 #include "shim/snapshot.h"
 #include "shim/tcmalloc.h"
 #include "shim/tracefile.h"
+#include "shim/writer_files.h"
 
 #define NS_PER_MS      UINT64_C(1000000)
 #define MIB	       (1u << 20)
 #define TICK_NS	       (250 * NS_PER_MS)
 #define TICK_BLOCKS    (4 * MIB / GATHER_BLOCK_BYTES) /* a tick is due after so many, too */
 #define FINISH_WAIT_NS (5000 * NS_PER_MS)
+#define RESUME_WAIT_NS (1000 * NS_PER_MS)
 #define START_WAIT_NS  (1000 * NS_PER_MS)
 #define STACK_BYTES    (512u << 10)
 
@@ -49,7 +51,6 @@ static struct {
 	uint64_t next_tick_ns, next_snapshot_ns;
 	uint64_t request_time,
 		watermark; /* time units: when threads were last asked to hand over, and the time before */
-	int rings_fd;
 	uint64_t marked_blocks; /* events blocks written when the last mark was */
 	uint32_t modules_written;
 	struct thread self; /* makes the hooks pass this thread through */
@@ -164,13 +165,11 @@ static void write_end(void)
 	struct end_record end = {
 		.mark = clock_mark(), .reason = (uint32_t)writer.reason, .status = writer.status};
 	end.mark.watermark = end.mark.time;
-	char rings[TRACEFILE_PATH_BYTES];
 	if (!tracefile_append(BLOCK_END, &end, sizeof end, (struct block_times){end.mark.time, end.mark.time},
 			      TRACEFILE_PLAIN))
 		return; /* the rings stay: they hold the counters that the file lacks */
 	tracefile_end();
-	tracefile_rings_path(rings);
-	raw3(SYS_unlinkat, AT_FDCWD, (long)rings, 0);
+	writer_files_drop_rings();
 }
 
 /* Hooks that were past the look at their thread's mode when recording was closed: they need some hundred
@@ -201,55 +200,6 @@ static void finish(void)
 /* ---- the thread
  * ----------------------------------------------------------------------------------------------------- */
 
-static bool is_kept(int fd)
-{
-	int fds[SNAPSHOT_FDS];
-	snapshot_fds(fds);
-	return fd == tracefile_fd() || fd == writer.rings_fd || fd == fds[0] || fd == fds[1];
-}
-
-/* In a table of our own: closes the copies of the guest's descriptors, which would keep its pipes and sockets
- * open. */
-static void close_listed(int folder)
-{
-	struct entry {
-		uint64_t inode;
-		int64_t offset;
-		uint16_t bytes;
-		uint8_t type;
-		char name[];
-	};
-	_Alignas(8) char listing[4096];
-	long got;
-	while ((got = raw3(SYS_getdents64, folder, (long)listing, sizeof listing)) > 0) {
-		for (long at = 0; at < got;) {
-			const struct entry *entry = (const void *)(listing + at);
-			int fd = 0;
-			const char *digit = entry->name;
-			for (; *digit >= '0' && *digit <= '9'; digit++)
-				fd = fd * 10 + (*digit - '0');
-			if (digit != entry->name && fd != folder && !is_kept(fd))
-				raw_close(fd);
-			at += entry->bytes;
-		}
-	}
-}
-
-#define DESCRIPTORS_WITHOUT_PROC 65536
-
-static void close_inherited(void)
-{
-	int folder = raw_open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY, 0);
-	if (folder >= 0) {
-		close_listed(folder);
-		raw_close(folder);
-		return;
-	}
-	for (int fd = 0; fd < DESCRIPTORS_WITHOUT_PROC; fd++)
-		if (!is_kept(fd))
-			raw_close(fd);
-}
-
 static void sleep_until(uint64_t due_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -264,32 +214,28 @@ static void sleep_until(uint64_t due_ns)
 	atomic_store(&writer.sleeping, 0);
 }
 
+/* The end record is the end no more once a block stands behind it. */
+static void resume(void)
+{
+	writer_files_remake_rings();
+	write_mark();
+	atomic_store(&writer.command, COMMAND_NONE);
+	raw_futex_wake(&writer.command);
+}
+
 static void obey(void)
 {
 	if (atomic_load(&writer.command) != COMMAND_FINISH)
 		return;
+	uint32_t command = COMMAND_FINISH;
 	finish();
-	atomic_store(&writer.command, COMMAND_FINISHED);
+	/* Something else stands there where nobody waited until now. */
+	atomic_compare_exchange_strong(&writer.command, &command, COMMAND_FINISHED);
 	raw_futex_wake(&writer.command);
 	while (atomic_load(&writer.command) == COMMAND_FINISHED)
 		raw_futex_wait(&writer.command, COMMAND_FINISHED, FINISH_WAIT_NS);
-}
-
-static void open_files(void)
-{
-	char rings[TRACEFILE_PATH_BYTES];
-	tracefile_rings_path(rings);
-	tracefile_open();
-	writer.rings_fd = raw_open(rings, O_RDWR, 0);
-	snapshot_start();
-}
-
-static void close_files(void)
-{
-	tracefile_close();
-	raw_close(writer.rings_fd);
-	writer.rings_fd = -1;
-	snapshot_close();
+	if (atomic_load(&writer.command) == COMMAND_RESUME)
+		resume();
 }
 
 /* The path must be good for as long as the guest lives, whatever it does to its working directory or root. */
@@ -298,13 +244,8 @@ static void set_up_thread(void)
 	raw_block_guest_signals();
 	thread_self = &writer.self;
 	raw2(SYS_prctl, PR_SET_NAME, (long)"mtrace-writer");
-	bool own_table = raw1(SYS_unshare, CLONE_FILES) == 0;
 	raw1(SYS_unshare, CLONE_FS);
-	open_files();
-	if (own_table)
-		close_inherited();
-	else
-		tracefile_move_high(&writer.rings_fd);
+	writer_files_own();
 	atomic_store(&writer.ready, 1);
 	raw_futex_wake(&writer.ready);
 }
@@ -327,7 +268,7 @@ static void *writer_main(void *argument)
 	set_up_thread();
 	for (;;) {
 		bool all = gather_ready();
-		rings_provide(writer.rings_fd);
+		rings_provide(writer_files_rings());
 		uint64_t now_ns = clock_monotonic_ns();
 		if (all && tick_due(now_ns)) {
 			if (registry_guest_is_gone())
@@ -339,7 +280,7 @@ static void *writer_main(void *argument)
 			break;
 		sleep_until(writer.next_tick_ns);
 	}
-	close_files();
+	writer_files_close();
 	atomic_store(&writer.command, COMMAND_RETIRED);
 	return NULL;
 }
@@ -351,7 +292,6 @@ static bool prepare(void)
 	writer.next_tick_ns = writer.next_snapshot_ns = clock_monotonic_ns();
 	writer.watermark = writer.request_time = 0;
 	writer.modules_written = 0;
-	writer.rings_fd = -1;
 	writer.prepared = true;
 	return true;
 }
@@ -405,20 +345,20 @@ static void finish_here(void)
 {
 	if (!writer.prepared && !prepare())
 		return;
-	open_files();
+	writer_files_open();
 	finish();
-	close_files();
+	writer_files_close();
 	atomic_store(&writer.command, COMMAND_FINISHED);
 }
 
-static void wait_finished(void)
+static void wait_while(enum command command, uint64_t most_ns)
 {
-	uint64_t deadline_ns = clock_monotonic_ns() + FINISH_WAIT_NS;
-	while (writer.has_thread && !writer_is_self() && atomic_load(&writer.command) == COMMAND_FINISH) {
+	uint64_t deadline_ns = clock_monotonic_ns() + most_ns;
+	while (writer.has_thread && !writer_is_self() && atomic_load(&writer.command) == (uint32_t)command) {
 		uint64_t now_ns = clock_monotonic_ns();
 		if (now_ns >= deadline_ns)
 			return;
-		raw_futex_wait(&writer.command, COMMAND_FINISH, deadline_ns - now_ns);
+		raw_futex_wait(&writer.command, command, deadline_ns - now_ns);
 	}
 }
 
@@ -432,7 +372,7 @@ bool writer_finish(enum end_reason reason, int status)
 	}
 	atomic_store(&writer.command, COMMAND_FINISH);
 	writer_wake();
-	wait_finished();
+	wait_while(COMMAND_FINISH, FINISH_WAIT_NS);
 	return atomic_load(&writer.command) != COMMAND_FINISH;
 }
 
@@ -448,9 +388,8 @@ void writer_retire(void)
 	if (!writer.has_thread)
 		return;
 	uint32_t none = COMMAND_NONE;
-	if (!atomic_compare_exchange_strong(&writer.command, &none, COMMAND_RETIRE) && none != COMMAND_RESUME)
+	if (!atomic_compare_exchange_strong(&writer.command, &none, COMMAND_RETIRE))
 		return;
-	atomic_store(&writer.command, COMMAND_RETIRE);
 	writer_wake();
 	struct timespec pause = {0, 100000};
 	for (uint64_t waited_ns = 0; !thread_is_gone() && waited_ns < FINISH_WAIT_NS; waited_ns += 100000)
@@ -460,8 +399,15 @@ void writer_retire(void)
 
 void writer_resume(void)
 {
+	if (!writer.has_thread) {
+		writer_files_open();
+		resume();
+		writer_files_close();
+		return;
+	}
 	atomic_store(&writer.command, COMMAND_RESUME);
 	raw_futex_wake(&writer.command);
+	wait_while(COMMAND_RESUME, RESUME_WAIT_NS);
 }
 
 void writer_forget(void)

@@ -2,9 +2,6 @@
  * The writer: the shim's own thread. It takes filled chunks from the rings to the trace file, looks at the
  * process once per interval, and keeps the rings provided with free chunks.
  *
- * It has a descriptor table of its own (unshare), so that a guest which closes everything does not close the
- * trace, and descriptors of the shim are never seen, inherited or counted by the guest.
- *
  * Every tick (in time, and in bytes where the guest is fast) it asks threads to hand over chunks that already
  * hold something (limit = NULL); what an idle thread still holds at the next tick is written from where it
  * lies. So at each tick everything older than the tick before is in the file: the watermark.
@@ -31,7 +28,8 @@ void writer_wake(void);
  */
 bool writer_finish(enum end_reason reason, int status);
 
-/* The end did not come (an exec that failed): goes on after writer_finish(). */
+/* The end did not come (an exec that failed): goes on after writer_finish(). When it returns (after a second
+ * at most) the trace says that it is unfinished, and has its rings file again; recording may open. */
 void writer_resume(void);
 
 /*

@@ -129,10 +129,11 @@ enum counter {
 	COUNTER_LOST_REENTRY = 34, /* a signal handler's event that arrived while this thread wrote another */
 	COUNTER_LOST_DISK = 35,	   /* the trace file could not be written (disk full, size limit) */
 	COUNTER_LOST_SAMPLE_SET = 36, /* sampled blocks that found no room in the set of live ones */
+	COUNTER_LOST_STOPPED = 37,    /* calls of other threads during an exec that then failed */
 	COUNTER_COUNT = 48,
 };
 
 #define COUNTER_LOST_FIRST COUNTER_LOST_RING_FULL
-#define COUNTER_LOST_LAST  COUNTER_LOST_SAMPLE_SET
+#define COUNTER_LOST_LAST  COUNTER_LOST_STOPPED
 
 #endif

@@ -9,6 +9,16 @@ case_end_quick_exit() { guest exits quick_exit && complete; }
 case_end_thread_exit() { guest exits thread-exit && complete; }
 case_end_thread_underscore_exit() { guest exits thread-_exit && complete; }
 case_end_main_thread_first() { guest exits pthread_exit && complete; }
+
+# Again and again: who comes second must not end the process before the trace is whole.
+case_end_exits_at_once() {
+	local round
+	for round in 1 2 3 4 5 6 7 8; do
+		rm -f ./*.mtr*
+		guest exitrace
+		complete
+	done
+}
 case_end_threads_idle() { guest exits threads-idle && complete; }
 case_end_system_call() { guest exits syscall && readable; }
 

@@ -15,6 +15,32 @@ case_close_all() { closes_descriptors loop; }
 case_close_range() { closes_descriptors range; }
 case_dup_over_all() { closes_descriptors dup; }
 
+# As in a container. The writer has descriptors of its own all the same, or looks before it uses the guest's.
+case_unshare_refused() {
+	local pid tries=0
+	needs_no_launcher
+	needs_native "the guest is looked at from outside"
+	"$guests/refused" unshare env LD_PRELOAD="$shim" MTRACE_OUT="$PWD/full.mtr" MTRACE_MODE=full \
+		"$guests/churn" 20000 hold "$PWD/go" >full.out 2>full.err &
+	pid=$!
+	until [ -s full.out ]; do
+		sleep 0.1
+		tries=$((tries + 1))
+		[ "$tries" -lt 300 ] || { kill "$pid" && fail "the guest does not get on"; }
+	done
+	ls -l "/proc/$pid/fd" >descriptors
+	touch go
+	wait "$pid" || fail "the guest ends with $?"
+	! grep -q '\.mtr' descriptors || fail "the guest sees $(grep -m1 -o '[0-9]* -> .*' <(grep '\.mtr' descriptors))"
+	info full
+	fact full '.complete == true and .lost == 0'
+}
+case_unshare_refused_closing() {
+	needs_no_launcher
+	before=("$guests/refused" both)
+	closes_descriptors loop
+}
+
 # What detached itself has a trace of its own, with all that it did from there on.
 detaches() { # HOW
 	local mode traces daemons trace

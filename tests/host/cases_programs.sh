@@ -64,6 +64,19 @@ case_raw_clone() { guest forks rawclone && complete; }
 case_clone_vm() { guest forks clone-vm && complete; }
 case_exec_fails() { guest forks execfail && complete; }
 
+# Refused by the kernel when the trace was ended already: it goes on, and what other threads did meanwhile is lost.
+case_exec_fails_late() { guest forks exec-late && complete lossy; }
+case_exec_fails_late_and_is_killed() {
+	local mode
+	expected_status=137
+	guest forks exec-late-killed
+	for mode in sample full; do
+		info "$mode"
+		fact "$mode" '.complete == false and .lost_by_cause.disk == 0'
+		counts "$mode"
+	done
+}
+
 # One process, two programs, two traces; the first is readable, the second is whole.
 two_programs() { # MODE-OF-FORKS
 	local mode

@@ -220,6 +220,64 @@ static void run_execfail(void)
 	guest_count("allocs", 5000 + PARENT_ALLOCS, 5000 + PARENT_ALLOCS + 64);
 }
 
+/* ---- exec that fails late: the kernel refuses what no look at the file could have told --------------- */
+
+static volatile bool stop_allocating;
+static unsigned long worker_allocs;
+
+static void *allocate_until_told(void *argument)
+{
+	while (!stop_allocating) {
+		free(malloc(100));
+		worker_allocs++;
+	}
+	return argument;
+}
+
+static void fail_late(void)
+{
+	size_t too_long = 256 << 10; /* the kernel takes 128 KiB an argument */
+	char *text = malloc(too_long);
+	char *arguments[] = {self, text, NULL};
+	require(text);
+	memset(text, 'x', too_long - 1);
+	text[too_long - 1] = 0;
+	check(execv(self, arguments) == -1 && errno == E2BIG);
+	free(text);
+}
+
+static void fail_without_interpreter_rights(void)
+{
+	char *arguments[] = {(char *)"script", NULL};
+	int fd = open("script", O_WRONLY | O_CREAT | O_TRUNC, 0700);
+	require(fd >= 0 && write(fd, "#!/etc/passwd\n", 14) == 14);
+	close(fd);
+	check(execv("./script", arguments) == -1 && errno == EACCES);
+	unlink("script");
+}
+
+/* Kills itself afterwards where told so: what came after the failures is in the trace all the same. */
+static void run_exec_late(void)
+{
+	pthread_t thread;
+	require(pthread_create(&thread, NULL, allocate_until_told, NULL) == 0);
+	for (int i = 0; i < 20; i++) {
+		fail_late();
+		fail_without_interpreter_rights();
+		allocate(250);
+	}
+	stop_allocating = true;
+	pthread_join(thread, NULL);
+	unsigned long long mine = 5000 + PARENT_ALLOCS + 20 + worker_allocs;
+	guest_count("allocs", mine, mine + 64);
+}
+
+static void run_exec_late_killed(void)
+{
+	run_exec_late();
+	kill(getpid(), SIGKILL);
+}
+
 static void run_exec(void)
 {
 	execl(self, self, "leaf", (char *)NULL);
@@ -270,6 +328,8 @@ static const struct {
 	{"rawclone", run_rawclone, false},
 	{"clone-vm", run_clone_vm, true},
 	{"execfail", run_execfail, true},
+	{"exec-late", run_exec_late, true},
+	{"exec-late-killed", run_exec_late_killed, true},
 	{"exec", run_exec, true},
 	{"exec-thread", run_exec_thread, true},
 	{"exec-bare", run_exec_bare, true},

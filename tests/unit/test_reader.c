@@ -108,7 +108,7 @@ Test(reader, lost_is_the_sum_over_the_causes)
 	support_end(writer, 10);
 	struct error error = {0};
 	struct trace *trace = trace_open(path, &error);
-	cr_assert_eq(trace_info(trace)->lost, 31);
+	cr_assert_eq(trace_info(trace)->lost, 63);
 	trace_close(trace);
 }
 
@@ -556,4 +556,26 @@ Test(reader, rings_with_any_flipped_byte_never_crash)
 		rings[at] ^= 0x81;
 	}
 	free(rings);
+}
+
+/* exec failed after the trace was ended for it. */
+Test(reader, an_end_that_other_blocks_follow_is_none)
+{
+	const char *path = support_path("resumed.mtr");
+	struct support_trace *writer = support_open(path, &(struct support_options){.full = true});
+	struct end_record end = {.mark = {.time = SUPPORT_START_TIME + 500}, .reason = END_EXEC};
+	support_malloc(writer, 1, 10, 0x1000, 100, 0);
+	support_flush(writer);
+	support_block(writer, BLOCK_END, &end, sizeof end);
+	support_mark(writer, 600);
+	support_malloc(writer, 1, 700, 0x2000, 100, 0);
+	support_kill(writer);
+	struct error error = {0};
+	struct trace *trace = trace_open(path, &error);
+	cr_assert(trace, "%s", error.text);
+	cr_assert_not(trace_info(trace)->complete);
+	cr_assert(trace_info(trace)->rings);
+	cr_assert_eq(trace_info(trace)->counters[COUNTER_MALLOC], 2);
+	cr_assert_eq(trace_damage_count(trace), 0);
+	trace_close(trace);
 }
