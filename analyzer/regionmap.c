@@ -58,28 +58,52 @@ static void node_drop(struct regionmap *map, struct region_node *node)
 static void tree_split(struct region_node *tree, uint64_t address, struct region_node **left,
 		       struct region_node **right)
 {
-	if (!tree) {
-		*left = *right = NULL;
-	} else if (tree->region.start < address) {
-		tree_split(tree->right, address, &tree->right, right);
-		*left = tree;
-	} else {
-		tree_split(tree->left, address, left, &tree->left);
-		*right = tree;
+	while (tree) {
+		if (tree->region.start < address) {
+			*left = tree;
+			left = &tree->right;
+			tree = tree->right;
+		} else {
+			*right = tree;
+			right = &tree->left;
+			tree = tree->left;
+		}
 	}
+	*left = *right = NULL;
 }
 
 /* All of `left` lies below `right`. */
 static struct region_node *tree_join(struct region_node *left, struct region_node *right)
 {
-	if (!left || !right)
-		return left ? left : right;
-	if (left->priority > right->priority) {
-		left->right = tree_join(left->right, right);
-		return left;
+	struct region_node *root, **link = &root;
+	while (left && right) {
+		if (left->priority > right->priority) {
+			*link = left;
+			link = &left->right;
+			left = left->right;
+		} else {
+			*link = right;
+			link = &right->left;
+			right = right->left;
+		}
 	}
-	right->left = tree_join(left, right->left);
-	return right;
+	*link = left ? left : right;
+	return root;
+}
+
+/* The first one that ends above `address`, or NULL. */
+static struct region_node *tree_from(struct region_node *tree, uint64_t address)
+{
+	struct region_node *found = NULL;
+	while (tree) {
+		if (tree->region.end > address) {
+			found = tree;
+			tree = tree->left;
+		} else {
+			tree = tree->right;
+		}
+	}
+	return found;
 }
 
 static struct region_node *tree_last(struct region_node *tree)
@@ -138,20 +162,29 @@ bool regionmap_put(struct regionmap *map, const struct region *region)
 
 /* ---- taking out ---------------------------------------------------------------------------------------- */
 
-static bool list_tree(const struct region_node *tree, struct region_list *out)
+static bool list_tree(struct region_node *tree, struct region_list *out)
 {
-	return !tree || (list_tree(tree->left, out) && region_list_add(out, &tree->region) &&
-			 list_tree(tree->right, out));
+	struct region_node *node;
+	for (uint64_t at = 0; (node = tree_from(tree, at)); at = node->region.end)
+		if (!region_list_add(out, &node->region))
+			return false;
+	return true;
 }
 
+/* Turns each left child up until there is none: no stack is needed, however the tree looks. */
 static void drop_tree(struct regionmap *map, struct region_node *tree)
 {
-	if (!tree)
-		return;
-	struct region_node *right = tree->right;
-	drop_tree(map, tree->left);
-	node_drop(map, tree);
-	drop_tree(map, right);
+	while (tree) {
+		struct region_node *next = tree->left;
+		if (next) {
+			tree->left = next->right;
+			next->right = tree;
+		} else {
+			next = tree->right;
+			node_drop(map, tree);
+		}
+		tree = next;
+	}
 }
 
 /* Makes `address` a border between regions where it lies inside of one. */
@@ -197,16 +230,8 @@ bool regionmap_cut(struct regionmap *map, uint64_t start, uint64_t end, struct r
 
 const struct region *regionmap_from(const struct regionmap *map, uint64_t address)
 {
-	const struct region *found = NULL;
-	for (const struct region_node *node = map->root; node;) {
-		if (node->region.end > address) {
-			found = &node->region;
-			node = node->left;
-		} else {
-			node = node->right;
-		}
-	}
-	return found;
+	const struct region_node *node = tree_from(map->root, address);
+	return node ? &node->region : NULL;
 }
 
 const struct region *regionmap_at(const struct regionmap *map, uint64_t address)
@@ -215,33 +240,32 @@ const struct region *regionmap_at(const struct regionmap *map, uint64_t address)
 	return region && region->start <= address ? region : NULL;
 }
 
-static const char *check_tree(const struct region_node *tree, const struct region **before, size_t *count)
+static const char *check_node(const struct region_node *node, const struct region *before)
 {
-	if (!tree)
-		return NULL;
-	const char *wrong = check_tree(tree->left, before, count);
-	if (wrong)
-		return wrong;
-	if (tree->region.start >= tree->region.end)
+	if (node->region.start >= node->region.end)
 		return "a region is empty";
-	if (*before && (*before)->end > tree->region.start)
+	if (before && before->end > node->region.start)
 		return "two regions overlap";
-	if (*before && (*before)->end == tree->region.start && same_facts(*before, &tree->region))
+	if (before && before->end == node->region.start && same_facts(before, &node->region))
 		return "two neighbours should be one";
-	if ((tree->left && tree->left->priority > tree->priority) ||
-	    (tree->right && tree->right->priority > tree->priority))
+	if ((node->left && node->left->priority > node->priority) ||
+	    (node->right && node->right->priority > node->priority))
 		return "the tree is no heap";
-	*before = &tree->region;
-	++*count;
-	return check_tree(tree->right, before, count);
+	return NULL;
 }
 
 const char *regionmap_check(const struct regionmap *map)
 {
 	const struct region *before = NULL;
+	const struct region_node *node;
 	size_t count = 0;
-	const char *wrong = check_tree(map->root, &before, &count);
-	return wrong ? wrong : count != map->count ? "the count is wrong" : NULL;
+	for (uint64_t at = 0; (node = tree_from(map->root, at)); at = node->region.end, count++) {
+		const char *wrong = check_node(node, before);
+		if (wrong)
+			return wrong;
+		before = &node->region;
+	}
+	return count != map->count ? "the count is wrong" : NULL;
 }
 
 void regionmap_clear(struct regionmap *map)

@@ -45,9 +45,7 @@ static struct {
 	struct block *block;
 	uint32_t last_name; /* offset of the name added last, and its hash */
 	uint64_t last_name_hash;
-	uint64_t floor;	   /* addresses below it are told by earlier blocks of this reading */
 	uint64_t seen_to;  /* end of the last mapping that was read */
-	uint64_t told_to;  /* end of the last mapping in the block */
 	uint64_t whole_to; /* whole reading: addresses below it lie in a range */
 	bool whole, want_whole;
 	bool failed;		   /* no memory for a list */
@@ -94,7 +92,6 @@ static void block_empty(void)
 	header->names_bytes = 1; /* the empty name */
 	state.block->names[0] = '\0';
 	state.last_name_hash = 0;
-	state.floor = state.told_to;
 }
 
 static void block_write(void)
@@ -114,14 +111,13 @@ static void block_write(void)
 	block_empty();
 }
 
-/* Between start and end things are as this block says. Starts rise from call to call. */
+/*
+ * Between start and end things are as this block says. Starts rise from call to call, and what one block has
+ * told lies below all that the next one tells.
+ */
 static void add_range(uint64_t start, uint64_t end)
 {
 	struct maps_header *header = &state.block->header;
-	if (start < state.floor)
-		start = state.floor;
-	if (start >= end)
-		return;
 	struct maps_range *last = header->ranges ? &state.block->ranges[header->ranges - 1] : NULL;
 	if (last && start <= last->end) {
 		last->end = end > last->end ? end : last->end;
@@ -162,7 +158,6 @@ static void add_mapping(const struct known *item, const char *name)
 					.inode = item->inode,
 					.flags = item->flags,
 					.name = add_name(name, item->name_hash)};
-	state.told_to = item->end;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------------------
@@ -240,7 +235,7 @@ static void begin(bool whole)
 {
 	state.whole = whole;
 	state.before_at = state.now.count = 0;
-	state.seen_to = state.told_to = state.whole_to = 0;
+	state.seen_to = state.whole_to = 0;
 	state.failed = false;
 	block_empty();
 	state.block->header.time = clock_now();
