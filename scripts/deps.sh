@@ -49,6 +49,9 @@ test    need util-linux                                 namespaces for tests (un
 test    want libtcmalloc-minimal4|libtcmalloc-minimal4t64|libgoogle-perftools-dev  allocator behind the shim
 test    want libjemalloc2                               allocator behind the shim
 test    want libmimalloc2.0|libmimalloc2.0t64|libmimalloc3|libmimalloc-dev  allocator behind the shim
+test    want libgoogle-perftools-dev                    allocator inside a program (archive)
+test    want libjemalloc-dev                            allocator inside a program (archive)
+test    want libmimalloc-dev                            allocator inside a program (archive, where there is one)
 lint    need clang                                      second compiler
 lint    need clang-tidy                                 static analysis
 lint    need clang-format                               layout of the sources

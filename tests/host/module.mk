@@ -67,3 +67,26 @@ $(foreach kind,$(static_kinds),$(eval $(call static_objects,$(kind))))
 $(foreach kind,$(static_kinds),$(foreach a,$(static_allocators),$(eval $(call static_programs,$(kind),$(a)))))
 host_guests += $(foreach kind,$(static_kinds),$(foreach a,$(static_allocators),$(static_guests:%=$(BUILD)/host/static/$(a)-$(kind)/%)))
 .SECONDARY: $(foreach kind,$(static_kinds),$(static_guests:%=$(BUILD)/host/static/$(kind)/%.o))
+
+# Entry points written in assembler, one program a variant: $(BUILD)/host/patch/<variant>.
+patch_asm := tests/host/patch/entry_$(ARCH).S
+patch_variants := $(shell sed -n 's/.*defined VARIANT_//p' $(patch_asm) 2>/dev/null)
+$(BUILD)/host/patch/%: tests/host/patch/entry.c $(patch_asm) tests/host/patch/entry.h tests/host/guest.h
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) $(LDFLAGS) -pie -fPIE -rdynamic -Wl,-z,now -DVARIANT_$* -o $@ $< $(patch_asm)
+host_guests += $(patch_variants:%=$(BUILD)/host/patch/%)
+patch_c := $(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) $(LDFLAGS)
+
+# The text of the first moves to other memory before a preloaded object's constructor runs.
+ifneq ($(patch_variants),)
+$(BUILD)/host/patch/moved: tests/host/patch/entry.c $(patch_asm) $(BUILD)/host/patch/librelocatetext.so
+	$(patch_c) -pie -fPIE -rdynamic -Wl,-z,now -Wl,-z,max-page-size=0x200000 -Wl,-z,separate-code -DVARIANT_lea -o $@ $< $(patch_asm) \
+		-L$(@D) -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed -lrelocatetext
+$(BUILD)/host/patch/throwing: tests/host/patch/throwing.cc tests/host/patch/throwing_$(ARCH).S tests/host/guest.h
+	@mkdir -p $(@D)
+	$(CXX) -I. -D_GNU_SOURCE -std=c++17 -O1 -g -fno-builtin -Wall -Wextra $(LDFLAGS) -pie -fPIE -rdynamic -o $@ $< $(word 2,$^)
+host_guests += $(BUILD)/host/patch/moved $(BUILD)/host/patch/throwing
+endif
+$(BUILD)/host/patch/lib%.so: tests/host/patch/lib%.c
+	@mkdir -p $(@D)
+	$(patch_c) -fPIC -shared -o $@ $<
