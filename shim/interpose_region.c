@@ -19,7 +19,7 @@ PATCH_REGIONS(NAMED_FOR_PATCHING)
 
 HOOK void *mmap(void *start, size_t length, int prot, int flags, int fd, off_t offset)
 {
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (void *)bare(
 			arch_syscall(SYS_mmap, (long)start, (long)length, prot, flags, fd, offset));
@@ -30,7 +30,7 @@ HOOK void *mmap(void *start, size_t length, int prot, int flags, int fd, off_t o
 
 HOOK void *mmap64(void *start, size_t length, int prot, int flags, int fd, off_t offset)
 {
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (void *)bare(
 			arch_syscall(SYS_mmap, (long)start, (long)length, prot, flags, fd, offset));
@@ -45,7 +45,7 @@ HOOK void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	__builtin_va_start(list, flags);
 	void *wanted = __builtin_va_arg(list, void *); /* garbage unless MREMAP_FIXED, as in libc */
 	__builtin_va_end(list);
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (void *)bare(arch_syscall(SYS_mremap, (long)old, (long)old_length, (long)length, flags,
 						 (long)wanted, 0));
@@ -104,7 +104,7 @@ static void range_end(struct range_call *call, int64_t result)
 HOOK int munmap(void *start, size_t length)
 {
 	struct range_call call = {EVENT_MUNMAP, COUNTER_MUNMAP, start, length, {0}, 0, NULL};
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (int)bare(raw_munmap(start, length));
 	range_begin(&call);
@@ -116,7 +116,7 @@ HOOK int munmap(void *start, size_t length)
 HOOK int mprotect(void *start, size_t length, int prot)
 {
 	struct range_call call = {EVENT_MPROTECT, COUNTER_MPROTECT, start, length, {(uint64_t)prot}, 0, NULL};
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (int)bare(raw3(SYS_mprotect, (long)start, (long)length, prot));
 	range_begin(&call);
@@ -128,7 +128,7 @@ HOOK int mprotect(void *start, size_t length, int prot)
 HOOK int madvise(void *start, size_t length, int advice)
 {
 	struct range_call call = {EVENT_MADVISE, COUNTER_MADVISE, start, length, {(uint64_t)advice}, 0, NULL};
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (int)bare(raw3(SYS_madvise, (long)start, (long)length, advice));
 	range_begin(&call);
@@ -142,7 +142,7 @@ HOOK int posix_madvise(void *start, size_t length, int advice)
 {
 	struct range_call call = {
 		EVENT_MADVISE, COUNTER_MADVISE, start, length, {(uint64_t)advice + ADVICE_POSIX}, 0, NULL};
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return 0;
 	range_begin(&call);
@@ -155,7 +155,7 @@ HOOK int posix_madvise(void *start, size_t length, int advice)
  * result. */
 HOOK ssize_t process_madvise(int pidfd, const struct iovec *ranges, size_t count, int advice, unsigned flags)
 {
-	hook_resolve();
+	region_resolve();
 	struct thread *thread = hooks_ready ? region_enter() : NULL;
 	uint64_t time = thread ? clock_now() : 0;
 	ssize_t result = real.process_madvise ? real.process_madvise(pidfd, ranges, count, advice, flags)
@@ -196,7 +196,7 @@ static void record_break(struct thread *thread, uint64_t time, uintptr_t before,
 
 HOOK int brk(void *end)
 {
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return raw1(SYS_brk, (long)end) == (long)end ? 0 : -1;
 	struct thread *thread = region_enter();
@@ -210,7 +210,7 @@ HOOK int brk(void *end)
 
 HOOK void *sbrk(intptr_t increment)
 {
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (void *)-1;
 	struct thread *thread = increment ? region_enter() : NULL; /* sbrk(0) only asks */

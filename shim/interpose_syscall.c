@@ -41,7 +41,7 @@ HOOK int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = __builtin_va_arg(list, long);
 	__builtin_va_end(list);
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (int)bare(arch_syscall(SYS_prctl, option, a[0], a[1], a[2], a[3], 0));
 	int result = real.prctl(option, a[0], a[1], a[2], a[3]);
@@ -161,7 +161,7 @@ HOOK long syscall_hook(long number, long a, long b, long c, long d, long e, long
 
 HOOK long syscall_hook(long number, long a, long b, long c, long d, long e, long f)
 {
-	hook_resolve();
+	region_resolve();
 	if (unlikely(!hooks_ready))
 		return bare(arch_syscall(number, a, b, c, d, e, f));
 	if (is_recorded(number))

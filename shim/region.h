@@ -43,10 +43,23 @@ static inline int64_t result_of(long result)
 	return result == -1 ? -errno : result;
 }
 
-/* Before libc is there: the kernel's answer, without errno. */
+/*
+ * An allocator inside the program may be who asks, under its locks, and starting would call it (dlsym
+ * allocates): that is left to another hook, or to the constructor.
+ */
+static inline void region_resolve(void)
+{
+	if (unlikely(!hooks_ready) && lifecycle_malloc_is_ours())
+		lifecycle_start_early();
+}
+
+/* The kernel's answer to a call made before the next functions are known, as libc would give it. */
 static inline long bare(long result)
 {
-	return raw_failed(result) ? -1 : result;
+	if (!raw_failed(result))
+		return result;
+	lifecycle_set_errno((int)-result);
+	return -1;
 }
 
 static inline void *record_mmap(struct thread *thread, void *address, void *start, size_t length, int prot,
