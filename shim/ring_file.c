@@ -81,12 +81,8 @@ static bool reserve_private_memory(uint32_t extents)
 	rings.large.next = raw_reserve(extents * sizeof(uint32_t));
 	rings.small.next = raw_reserve(small * sizeof(uint32_t));
 	rings.slots.next = raw_reserve(THREADS_MAX * sizeof(uint32_t));
-	rings.threads = raw_reserve(THREADS_MAX * sizeof(struct thread));
-	if (!rings.large_notes || !rings.small_notes || !rings.large.next || !rings.small.next ||
-	    !rings.slots.next || !rings.threads)
-		return false;
-	raw3(SYS_madvise, (long)rings.threads, THREADS_MAX * sizeof(struct thread), MADV_WIPEONFORK);
-	return true;
+	return rings.large_notes && rings.small_notes && rings.large.next && rings.small.next &&
+	       rings.slots.next;
 }
 
 static void write_header(const uint8_t nonce[16], uint32_t extents)
@@ -208,10 +204,22 @@ static bool take_extent(int fd, enum extent_kind kind, uint32_t *extent)
 	return true;
 }
 
+/* The structures of the next threads, empty in a forked child (thread.h). */
+static bool open_piece(uint32_t first)
+{
+	struct thread **piece = &rings.thread_pieces[first / SLOTS_PER_EXTENT];
+	if (*piece)
+		return true;
+	*piece = raw_reserve(SLOTS_PER_EXTENT * sizeof **piece);
+	if (*piece)
+		raw3(SYS_madvise, (long)*piece, SLOTS_PER_EXTENT * sizeof **piece, MADV_WIPEONFORK);
+	return *piece != NULL;
+}
+
 static bool provide_slots(int fd)
 {
 	uint32_t extent, first = atomic_load_explicit(&rings.slots_end, memory_order_relaxed);
-	if (first == THREADS_MAX || !take_extent(fd, EXTENT_SLOTS, &extent))
+	if (first == THREADS_MAX || !open_piece(first) || !take_extent(fd, EXTENT_SLOTS, &extent))
 		return false;
 	atomic_store_explicit(&rings.slot_extents[first / SLOTS_PER_EXTENT], extent, memory_order_relaxed);
 	/* Release: whoever sees the new end finds the extent. */

@@ -36,7 +36,9 @@ struct rings {
 		slot_extents[THREADS_MAX / SLOTS_PER_EXTENT]; /* extent of slots k * SLOTS_PER_EXTENT ... */
 	_Atomic uint32_t slots_end;
 	struct chunk_note *large_notes, *small_notes;
-	struct thread *threads;
+	/* Structures of the threads, a piece for each extent of slots: all at once would be 200 MiB of
+	 * address space, and of memory in a guest that locks what it has. */
+	struct thread *thread_pieces[THREADS_MAX / SLOTS_PER_EXTENT];
 	struct __cds_wfcq_head queue_head; /* without its mutex: one consumer */
 	struct cds_wfcq_tail queue_tail;
 	_Atomic uint32_t ready; /* chunks in the queue */

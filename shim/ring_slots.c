@@ -12,7 +12,7 @@ struct ring_slot *rings_slot(uint32_t index)
 
 struct thread *rings_thread(uint32_t index)
 {
-	return &rings.threads[index];
+	return &rings.thread_pieces[index / SLOTS_PER_EXTENT][index % SLOTS_PER_EXTENT];
 }
 
 uint32_t rings_slots_end(void)
@@ -25,7 +25,7 @@ struct thread *rings_take_slot(void)
 	uint32_t index;
 	if (!rings.header || !free_stack_take(&rings.slots, &index))
 		return NULL;
-	struct thread *thread = &rings.threads[index];
+	struct thread *thread = rings_thread(index);
 	struct ring_slot *slot = rings_slot(index);
 	memset(thread, 0, offsetof(struct thread, codec));
 	memset(thread->stack_cache, 0, sizeof thread->stack_cache);

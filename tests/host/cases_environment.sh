@@ -119,6 +119,20 @@ case_little_address_space() {
 	done
 }
 
+# What a shell's "ulimit -v 400000" gives: enough for the guest and the recorder.
+case_moderate_address_space() {
+	before=(prlimit --as=409600000)
+	guest churn 20000
+	complete
+}
+
+# A guest that locks all it has: the recorder has mapped little enough to be locked too.
+case_locked_memory() {
+	guest locked
+	! grep -q 'cannot lock' plain.out || skip "no memory can be locked here"
+	complete
+}
+
 case_seccomp() {
 	local mode
 	guest sealed
