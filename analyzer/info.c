@@ -154,7 +154,9 @@ static void put_live(json_t *object, const struct trace *trace, const struct liv
 		return;
 	}
 	json_put_peak(object, names[0], &live->live_bytes_peak, exact);
-	json_put_real(object, names[1], trace_seconds(trace, live->live_bytes_peak_time));
+	json_put(object, names[1],
+		 live->live_bytes_peak_time ? json_real(trace_seconds(trace, live->live_bytes_peak_time))
+					    : NULL);
 	json_put_estimate(object, names[2], &live->live_bytes, exact);
 	json_put_estimate(object, names[3], &live->live_blocks, exact);
 	json_put(object, names[4], exact ? json_count(live->remote_frees) : NULL);

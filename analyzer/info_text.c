@@ -104,6 +104,10 @@ static void print_live(FILE *file, const struct trace *trace, const struct livem
 	char text[512], a[FORMAT_TEXT_BYTES], b[FORMAT_TEXT_BYTES], c[FORMAT_TEXT_BYTES];
 	const struct peak *peak = &live->live_bytes_peak;
 	bool exact = trace_info(trace)->mode == TRACE_MODE_FULL;
+	if (!live->live_bytes_peak_time) {
+		row(file, "live", exact ? "nothing was allocated" : "no block was sampled");
+		return;
+	}
 	int used =
 		snprintf(text, sizeof text, "%s%s at %s", exact ? "" : "about ", format_bytes(a, peak->value),
 			 format_seconds(b, trace_seconds(trace, live->live_bytes_peak_time)));
