@@ -125,6 +125,7 @@ static void free_stream(struct ycsb_stream *stream)
 {
 	ycsb_operation_free(&stream->go_row);
 	ycsb_rows_free(stream->rows);
+	ycsb_hdr_free(stream->hdr);
 	free(stream->block);
 	free(stream->block_takes_s);
 	free(stream->arguments);
@@ -143,6 +144,10 @@ static enum ycsb_outcome read_line(struct ycsb_parser *parser, struct ycsb_strea
 {
 	unsigned char first = (unsigned char)*line.at;
 	enum ycsb_outcome outcome = YCSB_OTHER;
+	if (first == '#' || stream->hdr)
+		outcome = ycsb_hdr_line(parser, stream, line);
+	if (outcome != YCSB_OTHER)
+		return outcome;
 	if (first == '[' && !is_json_array(line))
 		outcome = ycsb_java_bracket(parser, stream, line);
 	else if ((first >= '0' && first <= '9') || first == '-' || first >= 0x80)
@@ -308,7 +313,7 @@ const char *ycsb_format_name(enum ycsb_format format)
 	static const char *const names[] = {
 		[YCSB_FORMAT_NONE] = "none", [YCSB_JAVA_TEXT] = "java-text", [YCSB_JAVA_JSON] = "java-json",
 		[YCSB_GO_TEXT] = "go-text",  [YCSB_GO_TABLE] = "go-table",   [YCSB_GO_JSON] = "go-json",
-		[YCSB_GO_CSV] = "go-csv",
+		[YCSB_GO_CSV] = "go-csv",    [YCSB_HDR_LOG] = "hdr-log",
 	};
 	return names[format];
 }

@@ -45,7 +45,8 @@ enum ycsb_format {
 	YCSB_GO_TEXT,
 	YCSB_GO_TABLE,
 	YCSB_GO_JSON,
-	YCSB_GO_CSV, /* one row an operation, no summary */
+	YCSB_GO_CSV,  /* one row an operation, no summary */
+	YCSB_HDR_LOG, /* hdrhistogram.fileoutput: a histogram an interval, no summary */
 };
 
 enum ycsb_phase { YCSB_PHASE_UNKNOWN, YCSB_PHASE_LOAD, YCSB_PHASE_RUN };
@@ -79,6 +80,19 @@ struct ycsb_percentile {
 	double us;
 };
 
+/* What a client printed below an operation, one line each. */
+enum ycsb_bucket_kind {
+	YCSB_BUCKETS_NONE,
+	YCSB_BUCKETS_MS,    /* `histogram`: at: lower end in us, a whole ms wide; value: count */
+	YCSB_BUCKETS_US,    /* hdr: at: in us, to its precision (0.1%); value: count */
+	YCSB_BUCKETS_MEANS, /* `timeseries`: at: seconds since the start; value: mean in us, or NaN */
+};
+
+struct ycsb_bucket {
+	double at;
+	double value;
+};
+
 struct ycsb_operation {
 	char name[YCSB_NAME_BYTES]; /* as printed: READ, READ-MODIFY-WRITE, READ-FAILED, Intended-READ,
 				       READ_ERROR, TOTAL */
@@ -89,10 +103,16 @@ struct ycsb_operation {
 	double max_us;
 	double resolution_us; /* of percentiles, where the kind is known to round to it (1000: whole ms); else
 				 0 */
-	struct ycsb_percentile *percentiles; /* in printed order */
+	struct ycsb_percentile *percentiles; /* in printed order; then those that only buckets gave */
 	size_t percentile_count;
 	struct ycsb_return *returns;
 	size_t return_count;
+
+	enum ycsb_bucket_kind bucket_kind;
+	struct ycsb_bucket *buckets; /* ascending; of a histogram those that count something */
+	size_t bucket_count;
+	uint64_t over_count; /* operations beyond the last bucket, which ends at over_us */
+	double over_us;	     /* 0: there is no such line */
 };
 
 struct ycsb_interval {
@@ -130,8 +150,8 @@ struct ycsb_run {
 	uint64_t threads_misnamed;
 	double target_ops_s; /* throttled to this rate; NaN where not asked */
 	double most_s;	     /* maxexecutiontime; NaN where not asked */
-	double error_rate;	  /* failed / all; NaN where nothing was counted */
-	unsigned flags;		  /* enum ycsb_flag */
+	double error_rate;   /* failed / all; NaN where nothing was counted */
+	unsigned flags;	     /* enum ycsb_flag */
 
 	struct ycsb_operation *operations; /* in printed order; of a killed go-ycsb: of its last block */
 	size_t operation_kinds;

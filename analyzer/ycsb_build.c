@@ -33,9 +33,11 @@ void ycsb_operation_free(struct ycsb_operation *operation)
 {
 	free(operation->percentiles);
 	free(operation->returns);
+	free(operation->buckets);
 	operation->percentiles = NULL;
 	operation->returns = NULL;
-	operation->percentile_count = operation->return_count = 0;
+	operation->buckets = NULL;
+	operation->percentile_count = operation->return_count = operation->bucket_count = 0;
 }
 
 struct ycsb_operation *ycsb_operation_find(struct ycsb_run *run, struct text name)
@@ -146,7 +148,7 @@ void ycsb_run_free(struct ycsb_run *run)
 
 static void reset_stream(struct ycsb_stream *stream)
 {
-	struct ycsb_stream fresh = {.json = stream->json, .rows = stream->rows};
+	struct ycsb_stream fresh = {.json = stream->json, .rows = stream->rows, .hdr = stream->hdr};
 	memcpy(fresh.client, stream->client, sizeof fresh.client);
 	/* The block keeps its room, a table its headings, and a row half read (JSON) goes on. */
 	fresh.block = stream->block;
@@ -243,12 +245,15 @@ void ycsb_run_close(struct ycsb_parser *parser, struct ycsb_stream *stream)
 	struct ycsb_run *run = &stream->run;
 	if (!stream->open)
 		return;
+	ycsb_hdr_close(parser, stream);
 	ycsb_rows_close(parser, stream);
 	ycsb_go_close(parser, stream);
 	ycsb_java_close(stream);
 	ycsb_series_close(stream);
-	for (size_t i = 0; i < run->operation_kinds; i++)
+	for (size_t i = 0; i < run->operation_kinds; i++) {
 		mark_resolution(&run->operations[i]);
+		ycsb_buckets_close(parser, &run->operations[i]);
+	}
 	judge(run);
 	hand_over(parser, stream);
 	reset_stream(stream);

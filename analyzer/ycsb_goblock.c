@@ -145,7 +145,7 @@ static double failed_share(const struct ycsb_run *run)
 void ycsb_go_close(struct ycsb_parser *parser, struct ycsb_stream *stream)
 {
 	struct ycsb_run *run = &stream->run;
-	if (run->format < YCSB_GO_TEXT) {
+	if (run->format < YCSB_GO_TEXT || run->format > YCSB_GO_CSV) {
 		clear_block(stream);
 		return;
 	}

@@ -188,8 +188,11 @@ static enum ycsb_outcome detail(struct ycsb_parser *parser, struct ycsb_stream *
 enum ycsb_outcome ycsb_java_record(struct ycsb_parser *parser, struct ycsb_stream *stream, struct text metric,
 				   struct text measurement, struct text value)
 {
-	if (is_bucket(measurement))
-		return stream->has_operation ? YCSB_TAKEN : YCSB_OTHER;
+	if (is_bucket(measurement)) {
+		struct ycsb_operation *operation =
+			stream->open ? ycsb_operation_find(&stream->run, metric) : NULL;
+		return operation ? ycsb_bucket_line(parser, operation, measurement, value) : YCSB_OTHER;
+	}
 	if (text_equals(metric, "OVERALL"))
 		return overall(parser, stream, measurement, value);
 	if (is_machine(metric))

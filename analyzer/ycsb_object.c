@@ -32,6 +32,29 @@ static json_t *percentiles_object(const struct ycsb_operation *operation)
 	return object;
 }
 
+/* Of measurementtype timeseries; NULL for every other. */
+static json_t *means_array(const struct ycsb_operation *operation)
+{
+	if (operation->bucket_kind != YCSB_BUCKETS_MEANS)
+		return NULL;
+	json_t *array = json_array();
+	for (size_t i = 0; i < operation->bucket_count; i++) {
+		json_t *point = json_object();
+		json_put_real(point, "t_s", operation->buckets[i].at);
+		json_put_real(point, "mean_us", operation->buckets[i].value);
+		json_array_append_new(array, point);
+	}
+	return array;
+}
+
+/* What lies beyond the last bucket of a histogram, and where that ends. */
+static void put_beyond(json_t *object, const struct ycsb_operation *operation)
+{
+	bool known = operation->bucket_kind == YCSB_BUCKETS_MS && operation->over_us > 0;
+	json_put(object, "beyond_us", known ? json_number(operation->over_us) : NULL);
+	json_put(object, "beyond_count", known ? json_count(operation->over_count) : NULL);
+}
+
 static json_t *operation_object(const struct ycsb_operation *operation)
 {
 	json_t *object = json_object(), *returns = json_object();
@@ -44,6 +67,8 @@ static json_t *operation_object(const struct ycsb_operation *operation)
 	json_put_real(object, "p99_us", ycsb_percentile_us(operation, 99));
 	json_put(object, "percentiles_us", percentiles_object(operation));
 	json_put_real(object, "resolution_us", operation->resolution_us > 0 ? operation->resolution_us : NAN);
+	put_beyond(object, operation);
+	json_put(object, "means", means_array(operation));
 	for (size_t i = 0; i < operation->return_count; i++)
 		put_named(returns, operation->returns[i].name, json_count(operation->returns[i].count));
 	json_put(object, "returns", returns);
@@ -97,7 +122,9 @@ static void put_audit(json_t *object, const struct ycsb_run *run, const struct y
 	put_count_or_null(object, "threads_named", audit->threads_named);
 	put_count_or_null(object, "record_count", run->record_count);
 	put_count_or_null(object, "operation_count", run->operation_count);
-	json_put_real(object, "operations_done", audit->operations_done);
+	double done = audit->operations_done;
+	json_put(object, "operations_done",
+		 done >= 0 && done < 1e18 ? json_count((uint64_t)(done + 0.5)) : NULL);
 	json_put_real(object, "mean_us", audit->mean_us);
 	json_put_bool(object, "valid", audit->worst < YCSB_INVALID);
 }

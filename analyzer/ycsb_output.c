@@ -71,12 +71,21 @@ static bool tail_is_thin(const struct ycsb_operation *operation, double percenti
 	       (double)operation->count * (100 - percentile) / 100 < TAIL_LEAST - 1e-6;
 }
 
+/* Of `histogram`: more than the missing share took longer than its last bucket. */
+static bool lies_beyond(const struct ycsb_operation *operation, double percentile)
+{
+	return operation->over_us > 0 && operation->over_count > 0 &&
+	       (double)operation->over_count > (double)operation->count * (100 - percentile) / 100;
+}
+
 static const char *percentile_cell(char *cell, const struct ycsb_operation *operation, double percentile,
 				   bool *thin)
 {
 	/* Of no operation at all YCSB prints 0. */
 	double us = operation->count == 0 ? NAN : ycsb_percentile_us(operation, percentile);
 	real_cell(cell, us, 0);
+	if (isnan(us) && lies_beyond(operation, percentile))
+		snprintf(cell, CELL_BYTES, ">%.0f", operation->over_us);
 	if (!isnan(us) && tail_is_thin(operation, percentile)) {
 		size_t length = strlen(cell);
 		snprintf(cell + length, CELL_BYTES - length, "*");

@@ -56,7 +56,8 @@ struct ycsb_json_state {
 	unsigned seen; /* which of the three */
 };
 
-struct ycsb_rows; /* go-ycsb's rows of single operations, ycsb_rows.c */
+struct ycsb_rows;    /* rows of single operations, ycsb_rows.c */
+struct ycsb_hdr_log; /* histograms of intervals, ycsb_hdrlog.c */
 
 /* How far a go-ycsb run has come. */
 enum ycsb_go_state { GO_RUNNING, GO_FINISHED };
@@ -95,6 +96,7 @@ struct ycsb_stream {
 
 	struct ycsb_json_state json;
 	struct ycsb_rows *rows;
+	struct ycsb_hdr_log *hdr;
 };
 
 struct ycsb_parser {
@@ -167,10 +169,31 @@ enum ycsb_outcome ycsb_json_line(struct ycsb_parser *parser, struct ycsb_stream 
 
 /* ---- ycsb_rows.c ------------------------------------------------------------------------------------- */
 
-/* "READ,1796047800245291,3339": one operation, its start in microseconds since 1970, its latency. */
+/* "READ,1796047800245291,3339": one operation, its start since 1970, its latency in us. The heading says
+ * whose they are: go-ycsb's stamps are microseconds, Java's (measurementtype raw) milliseconds. */
 enum ycsb_outcome ycsb_rows_line(struct ycsb_parser *parser, struct ycsb_stream *stream, struct text line);
 void ycsb_rows_close(struct ycsb_parser *parser, struct ycsb_stream *stream);
 void ycsb_rows_free(struct ycsb_rows *rows);
+
+/* ---- ycsb_buckets.c ---------------------------------------------------------------------------------- */
+
+/* "17, 5", ">1000, 0": a line of a histogram or of a time series below an operation. */
+enum ycsb_outcome ycsb_bucket_line(struct ycsb_parser *parser, struct ycsb_operation *operation,
+				   struct text measurement, struct text value);
+
+/* Finds out which of the three they are, and the percentiles that were not printed. */
+void ycsb_buckets_close(struct ycsb_parser *parser, struct ycsb_operation *operation);
+
+/* The percentile of a histogram as the client would print it; NaN where it has none or it lies beyond the
+ * last bucket. */
+double ycsb_bucket_percentile_us(const struct ycsb_operation *operation, double percentile);
+
+/* ---- ycsb_hdrlog.c ----------------------------------------------------------------------------------- */
+
+/* HdrHistogram's log: "#[...]" lines, a legend, and one line an interval with a histogram in it. */
+enum ycsb_outcome ycsb_hdr_line(struct ycsb_parser *parser, struct ycsb_stream *stream, struct text line);
+void ycsb_hdr_close(struct ycsb_parser *parser, struct ycsb_stream *stream);
+void ycsb_hdr_free(struct ycsb_hdr_log *log);
 
 /* ---- ycsb_series.c ----------------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /*
- * go-ycsb's measurementtype csv and raw: one row an operation, in no order but that of time within an
- * operation, and no summary. Counts, means, extremes and percentiles are made here, and the series from the
- * rows' own time (UTC).
+ * One row an operation: go-ycsb's measurementtype csv and raw, in no order but that of time within an
+ * operation and without a summary, and Java's raw, which has one unless it went to a file of its own
+ * (measurement.raw.output_file). Counts, means, extremes and percentiles are made here where no summary gives
+ * them, and the series from the rows' own time (UTC) where there are no status lines.
  */
 
 #include <math.h>
@@ -12,6 +13,7 @@
 #include "analyzer/ycsb_parse.h"
 
 #define ROWS_HEADING   "operation,timestamp_us,latency_us"
+#define RAW_HEADING    " latency raw data: op, timestamp(ms), latency(us)" /* behind the operation's name */
 #define ROWS_KINDS_MAX 32
 #define SECONDS_MAX    YCSB_INTERVALS_MAX
 #define NS_PER_S       1000000000LL
@@ -41,6 +43,9 @@ struct ycsb_rows {
 	int64_t first_s, last_s;
 	bool any;
 	bool has_total;
+	uint64_t stamp_us; /* unit of the stamps */
+	uint64_t first_us; /* start of the first operation, */
+	uint64_t last_us;  /* end of the last */
 };
 
 /* ---- percentiles ------------------------------------------------------------------------------------- */
@@ -132,14 +137,15 @@ static void count_second(struct ycsb_rows *rows, const char *name, int64_t s)
 	if (strcmp(name, "TOTAL") == 0) {
 		rows->has_total = true;
 		second->total++;
-	} else if (strcmp(name, "READ_MODIFY_WRITE") == 0) {
+	} else if (strcmp(name, "READ_MODIFY_WRITE") == 0 || strcmp(name, "READ-MODIFY-WRITE") == 0) {
 		second->total--;
-	} else if (length <= 6 || strcmp(name + length - 6, "_ERROR") != 0) {
+	} else if (strcmp(name, "CLEANUP") != 0 &&
+		   (length <= 6 || strcmp(name + length - 6, "_ERROR") != 0)) {
 		second->parts++;
 	}
 }
 
-static bool open_rows(struct ycsb_parser *parser, struct ycsb_stream *stream)
+static bool open_rows(struct ycsb_parser *parser, struct ycsb_stream *stream, bool java)
 {
 	struct ycsb_rows *rows = calloc(1, sizeof *rows);
 	if (rows)
@@ -149,32 +155,80 @@ static bool open_rows(struct ycsb_parser *parser, struct ycsb_stream *stream)
 		parser->out_of_memory = true;
 		return false;
 	}
+	rows->stamp_us = java ? 1000 : 1;
+	rows->first_us = UINT64_MAX;
 	stream->rows = rows;
-	ycsb_run_need(parser, stream, YCSB_GO_CSV);
-	stream->run.format = YCSB_GO_CSV;
+	ycsb_run_need(parser, stream, java ? YCSB_JAVA_TEXT : YCSB_GO_CSV);
+	if (!java)
+		stream->run.format = YCSB_GO_CSV;
 	return true;
+}
+
+/* Java heads the rows of every operation, go-ycsb those of a run. */
+static enum ycsb_outcome heading(struct ycsb_parser *parser, struct ycsb_stream *stream, bool java)
+{
+	bool go_before = stream->open && stream->run.format >= YCSB_GO_TEXT;
+	if (java && stream->rows && stream->rows->stamp_us == 1000)
+		return YCSB_TAKEN;
+	if (stream->rows || (java && go_before))
+		ycsb_run_begin(parser, stream, java ? YCSB_JAVA_TEXT : YCSB_GO_CSV);
+	return open_rows(parser, stream, java) ? YCSB_TAKEN : YCSB_OTHER;
+}
+
+/* A whole number in the digits of the client's language. */
+static bool take_count(struct text text, uint64_t *value)
+{
+	unsigned digit;
+	if (text_count(text, value))
+		return true;
+	*value = 0;
+	bool any = false;
+	for (; text_take_digit(&text, &digit); any = true)
+		if (__builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, digit, value))
+			return false;
+	return any && text_empty(text);
+}
+
+static bool take_row(struct text *line, uint64_t unit_us, uint64_t *stamp_us, uint64_t *us)
+{
+	struct text stamp;
+	return text_take_field(line, ',', &stamp) && take_count(text_trim(stamp), stamp_us) &&
+	       take_count(text_trim(*line), us) && *us < (1ULL << 50) &&
+	       !__builtin_mul_overflow(*stamp_us, unit_us, stamp_us) &&
+	       *stamp_us / 1000000 <= INT64_MAX / NS_PER_S;
+}
+
+/* "NAME," in front of digits of any script. */
+static bool looks_like_row(struct text line)
+{
+	struct text name, stamp;
+	unsigned digit;
+	return text_take_field(&line, ',', &name) && !text_empty(name) &&
+	       text_take_field(&line, ',', &stamp) && text_take_digit(&stamp, &digit);
 }
 
 enum ycsb_outcome ycsb_rows_line(struct ycsb_parser *parser, struct ycsb_stream *stream, struct text line)
 {
-	struct text name, stamp;
+	struct text name;
 	uint64_t stamp_us, us;
-	if (text_equals(line, ROWS_HEADING)) {
-		if (stream->rows)
-			ycsb_run_begin(parser, stream, YCSB_GO_CSV);
-		return open_rows(parser, stream) ? YCSB_TAKEN : YCSB_OTHER;
-	}
-	if (!stream->rows || !text_take_field(&line, ',', &name) || !text_take_field(&line, ',', &stamp))
+	if (text_equals(line, ROWS_HEADING))
+		return heading(parser, stream, false);
+	if (text_length(line) > strlen(RAW_HEADING) &&
+	    text_equals((struct text){line.end - strlen(RAW_HEADING), line.end}, RAW_HEADING))
+		return heading(parser, stream, true);
+	if (!stream->rows || !looks_like_row(line))
 		return YCSB_OTHER;
+	text_take_field(&line, ',', &name);
 	/* A latency without a line end may be short of digits. */
-	if (!text_count(stamp, &stamp_us) || !text_count(line, &us) || !parser->line.ended ||
-	    stamp_us / 1000000 > INT64_MAX / NS_PER_S)
+	if (!take_row(&line, stream->rows->stamp_us, &stamp_us, &us) || !parser->line.ended)
 		return YCSB_UNREAD;
 	struct row_kind *kind = kind_of(parser, stream->rows, name);
 	if (!kind)
 		return YCSB_OTHER;
 	count_row(kind, us);
 	count_second(stream->rows, kind->name, (int64_t)(stamp_us / 1000000));
+	stream->rows->first_us = stamp_us < stream->rows->first_us ? stamp_us : stream->rows->first_us;
+	stream->rows->last_us = stamp_us + us > stream->rows->last_us ? stamp_us + us : stream->rows->last_us;
 	return YCSB_TAKEN;
 }
 
@@ -228,20 +282,42 @@ static double operations_of(const struct ycsb_rows *rows)
 	return sum;
 }
 
+/* Java's rows without a summary: the span of the rows is the run time. */
+static void close_raw(struct ycsb_stream *stream, const struct ycsb_rows *rows)
+{
+	struct ycsb_run *run = &stream->run;
+	if (!rows->any || rows->last_us <= rows->first_us)
+		return;
+	run->runtime_ms = (double)(rows->last_us - rows->first_us) / 1000;
+	run->throughput_ops_s = operations_of(rows) / run->runtime_ms * 1000;
+	stream->has_runtime = true;
+}
+
+static void close_csv(struct ycsb_stream *stream, const struct ycsb_rows *rows)
+{
+	struct ycsb_run *run = &stream->run;
+	if (!rows->any)
+		return;
+	if (run->runtime_ms > 0)
+		run->throughput_ops_s = operations_of(rows) / run->runtime_ms * 1000;
+	run->complete = stream->has_runtime;
+}
+
 void ycsb_rows_close(struct ycsb_parser *parser, struct ycsb_stream *stream)
 {
 	struct ycsb_rows *rows = stream->rows;
 	struct ycsb_run *run = &stream->run;
 	if (!rows)
 		return;
-	for (size_t i = 0; i < rows->kind_count; i++)
+	bool java = rows->stamp_us == 1000, summary = java && (stream->has_operation || stream->has_runtime);
+	for (size_t i = 0; !summary && i < rows->kind_count; i++)
 		add_operation(parser, run, &rows->kinds[i]);
-	if (rows->any) {
+	if (rows->any && !(java && stream->has_series))
 		add_series(parser, stream, rows);
-		if (run->runtime_ms > 0)
-			run->throughput_ops_s = operations_of(rows) / run->runtime_ms * 1000;
-		run->complete = stream->has_runtime;
-	}
+	if (java && !summary)
+		close_raw(stream, rows);
+	else if (!java)
+		close_csv(stream, rows);
 	ycsb_rows_free(rows);
 	stream->rows = NULL;
 }
