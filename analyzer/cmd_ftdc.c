@@ -172,10 +172,23 @@ static int print_damage(const struct ftdc *ftdc)
 	return ftdc_damage_count(ftdc) ? ERROR_INPUT : ERROR_NONE;
 }
 
+/* False, too, where there is nothing to read: an output is opened, and emptied, only after that. */
+static bool spares_inputs(const struct ftdc_command *command, const char *path, struct error *error)
+{
+	size_t count;
+	struct ftdc *ftdc = ftdc_open(path, NULL, error);
+	if (!ftdc)
+		return false;
+	const char *const *files = ftdc_files(ftdc, &count);
+	bool spared = output_spares(command->output_path, files, count, error);
+	ftdc_close(ftdc);
+	return spared;
+}
+
 static int run(struct ftdc_command *command, const char *path)
 {
 	struct error error = {0};
-	if (!output_spares(command->output_path, &path, 1, &error))
+	if (!spares_inputs(command, path, &error))
 		return error_print(&error);
 	FILE *file = output_open(command->output_path, &error);
 	if (!file)

@@ -2,10 +2,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "analyzer/array.h"
 #include "analyzer/ftdc_internal.h"
@@ -145,15 +147,17 @@ static bool find_files(struct ftdc *ftdc, const char *path, struct error *error)
 		       "of its files");
 }
 
+/* O_NONBLOCK: a pipe without a writer would hold up the open. */
 static FILE *open_regular(const char *path, const char **why)
 {
 	struct stat status;
-	FILE *file = fopen(path, "re");
-	*why = file ? "not a regular file" : strerror(errno);
-	if (!file || (fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode)))
-		return file;
-	fclose(file);
-	return NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool regular = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+	FILE *file = regular ? fdopen(fd, "r") : NULL;
+	*why = fd < 0 || regular ? strerror(errno) : "not a regular file";
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
 }
 
 /* False when there is no further file. */
@@ -321,9 +325,10 @@ uint64_t ftdc_total_bytes(const struct ftdc *ftdc)
 	return ftdc->total_bytes;
 }
 
-size_t ftdc_file_count(const struct ftdc *ftdc)
+const char *const *ftdc_files(const struct ftdc *ftdc, size_t *count)
 {
-	return ftdc->path_count;
+	*count = ftdc->path_count;
+	return (const char *const *)ftdc->paths;
 }
 
 uint64_t ftdc_inflated_bytes(const struct ftdc *ftdc)

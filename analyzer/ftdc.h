@@ -98,10 +98,12 @@ bool ftdc_next(struct ftdc *ftdc, struct ftdc_chunk *chunk, struct error *error)
 bool ftdc_text(const struct ftdc *ftdc, const char *path, char *text, size_t size);
 bool ftdc_number(const struct ftdc *ftdc, const char *path, int64_t *value);
 
+/* Paths of the files, in the order in which they are read. */
+const char *const *ftdc_files(const struct ftdc *ftdc, size_t *count);
+
 /* Bytes read and bytes in all, for progress. */
 uint64_t ftdc_done_bytes(const struct ftdc *ftdc);
 uint64_t ftdc_total_bytes(const struct ftdc *ftdc);
-size_t ftdc_file_count(const struct ftdc *ftdc);
 uint64_t ftdc_inflated_bytes(const struct ftdc *ftdc); /* of the chunks so far; less with names_only */
 
 /* In the order found, complete at the end. *count never exceeds FTDC_DAMAGE_MAX. Owned by the reader. */

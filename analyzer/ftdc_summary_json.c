@@ -135,7 +135,9 @@ static void put_utc(json_t *object, const char *key, const struct ftdc_summary *
 
 static void put_extent(json_t *object, const struct ftdc_summary *summary, const struct ftdc *ftdc)
 {
-	json_put_count(object, "files", ftdc_file_count(ftdc));
+	size_t files;
+	ftdc_files(ftdc, &files);
+	json_put_count(object, "files", files);
 	json_put_count(object, "chunks", summary->chunks);
 	json_put_count(object, "samples", summary->samples);
 	json_put_count(object, "repeated_samples", summary->repeated_samples);

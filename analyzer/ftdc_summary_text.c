@@ -72,14 +72,15 @@ static void print_extent(FILE *file, const struct ftdc_summary *summary, const s
 {
 	char start[FORMAT_TEXT_BYTES], end[FORMAT_TEXT_BYTES], length[FORMAT_TEXT_BYTES];
 	char samples[FORMAT_TEXT_BYTES], metrics[FORMAT_TEXT_BYTES], chunks[FORMAT_TEXT_BYTES];
+	size_t files;
+	ftdc_files(ftdc, &files);
 	if (summary->samples)
 		row(file, "time", "%s to %s, %s", ftdc_utc(start, summary->start_ms),
 		    ftdc_utc(end, summary->end_ms),
 		    format_seconds(length, ((double)summary->end_ms - (double)summary->start_ms) / 1000));
 	row(file, "samples", "%s of %s metrics, in %s chunks of %zu file%s",
 	    format_count(samples, summary->samples), format_count(metrics, summary->names.count),
-	    format_count(chunks, summary->chunks), ftdc_file_count(ftdc),
-	    ftdc_file_count(ftdc) == 1 ? "" : "s");
+	    format_count(chunks, summary->chunks), files, files == 1 ? "" : "s");
 	if (summary->repeated_samples)
 		row(file, "", "%s more were there twice: not archived, or recovered after a crash",
 		    format_count(samples, summary->repeated_samples));
