@@ -187,3 +187,132 @@ case_text_protected_hooks() {
 	guest static/tcmalloc-exported/threads wide
 	readable
 }
+
+# ---- which allocator, and whose calls -------------------------------------------------------------------------------
+
+# In .symtab only: the program uses its own, and libc libc's. A static function of such a name is none of it.
+case_allocator_hidden() {
+	local mode
+	guest patch/hidden libc
+	complete
+	source_is patched
+	all_patched
+	for mode in sample full; do
+		fact "$mode" 'any(.patched[]; .name == "malloc") and all(.patched[]; .name != "cfree")'
+	done
+}
+
+case_allocator_prefixed() {
+	local mode
+	guest patch/prefixed libc
+	complete
+	source_is patched
+	all_patched
+	for mode in sample full; do
+		fact "$mode" 'all(.patched[]; .name | startswith("je_"))'
+	done
+}
+
+# A library that keeps its calls to itself; everybody else's come to us, and go on to it.
+case_allocator_of_library() {
+	local mode
+	guest patch/symbolic
+	complete
+	all_patched
+	for mode in sample full; do
+		fact "$mode" 'all(.patched[]; .module | endswith("/libsymbolic.so"))'
+	done
+}
+
+# libstdc++ is inside: operators are in .symtab, and not exported.
+case_allocator_alone() {
+	local allocator found=
+	for allocator in tcmalloc jemalloc; do
+		[ -x "$guests/static/$allocator-alone/cxxcount" ] || continue
+		found=1
+		guest "static/$allocator-alone/cxxcount"
+		complete
+		source_is patched
+		all_patched
+		guest "static/$allocator-alone/cxx"
+		complete
+	done
+	[ -n "$found" ] || skip "the distribution has no static allocator here"
+}
+
+# Blocks of before are freed later.
+case_allocator_before_patching() {
+	guest patch/before
+	complete
+	source_is patched
+	fact full '.live_bytes_end >= 0 and .patched_at_s >= 0'
+	fact sample '.live_bytes_end >= 0'
+}
+
+case_patch_off() {
+	local mode
+	silent=0
+	settings=(MTRACE_PATCH=off)
+	guest patch/before nothing
+	for mode in sample full; do
+		info "$mode"
+		fact "$mode" '.malloc_source == "blind" and .allocs == 0 and .patched_at_s == null'
+		one_message "$mode" blind "MTRACE_PATCH is off"
+	done
+}
+
+# Calls of the libraries are seen all the same.
+case_patch_off_beside() {
+	local mode
+	silent=0
+	settings=(MTRACE_PATCH=off)
+	guest patch/hidden libc nothing
+	for mode in sample full; do
+		info "$mode"
+		fact "$mode" '.malloc_source == "interposed" and .allocs >= 500 and .allocs <= 516'
+		one_message "$mode" "partly blind" "MTRACE_PATCH is off"
+	done
+}
+
+# The hook of pthread_create comes before the constructor, and before the thread.
+case_thread_before_constructor() {
+	guest patch/threaded
+	complete
+	source_is patched
+}
+
+# A thread that was started past every hook may stand in what would be changed.
+case_thread_before_patching() {
+	local mode
+	silent=0
+	settings=(EARLY_THREAD=libc)
+	guest patch/threaded nothing
+	for mode in sample full; do
+		info "$mode"
+		fact "$mode" '.malloc_source == "blind" and .allocs == 0'
+		one_message "$mode" blind "another thread runs already"
+	done
+}
+
+# ---- an explicit loader ---------------------------------------------------------------------------------------------
+
+loader_of() { # PROGRAM
+	readelf -lW "$1" | sed -n 's/.*Requesting program interpreter: \(.*\)\]/\1/p'
+}
+
+case_explicit_loader() {
+	local label loader
+	loader=$(loader_of "$guests/patch/before")
+	[ -x "$loader" ] || skip "there is no loader $loader"
+	"$loader" --preload "" /bin/true 2>/dev/null || skip "this loader does not know --preload"
+	untraced plain "$guests/patch/before"
+	run preload env MTRACE_OUT="$PWD/preload.%e.mtr" MTRACE_MODE=full "$loader" --preload "$shim" "$guests/patch/before"
+	run variable env LD_PRELOAD="$shim" MTRACE_OUT="$PWD/variable.%e.mtr" MTRACE_MODE=full "$loader" "$guests/patch/before"
+	for label in preload variable; do
+		same "$label"
+		info "$label" "$PWD/$label.before.mtr"
+		counts "$label"
+		fact "$label" '.complete == true and .malloc_source == "patched" and (.exe | endswith("/patch/before"))'
+		[ "$(grep -c '^mtrace:' "$label.err")" = 0 ] || fail "$label: unexpected message: $(cat "$label.err")"
+	done
+}

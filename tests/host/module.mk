@@ -34,15 +34,18 @@ host_guests += $(tcstats_variants)
 
 # ---- programs that carry their own allocator -------------------------------------------------------------------------
 # Guests once more, linked with the distribution's static allocators: $(BUILD)/host/static/<allocator>-<kind>/<guest>, kind
-# exported (PIE, -rdynamic, -z now, as mongod), pie, fixed (not a PIE). An allocator without an archive is left out.
+# exported (PIE, -rdynamic, -z now, as mongod), pie, fixed (not a PIE), alone (libstdc++ inside, so that operators are in
+# .symtab only). An allocator without an archive is left out.
 static_guests := abi counted cxx cxxcount exits threads vmcalls
-static_kinds  := exported pie fixed
+static_kinds  := exported pie fixed alone
 STATIC_COMPILE_exported := -fPIE
 STATIC_COMPILE_pie      := -fPIE
 STATIC_COMPILE_fixed    := -fno-pie
+STATIC_COMPILE_alone    := -fPIE
 STATIC_LINK_exported := -pie -rdynamic -Wl,-z,now
 STATIC_LINK_pie      := -pie
 STATIC_LINK_fixed    := -no-pie
+STATIC_LINK_alone    := -pie -static-libstdc++ -static-libgcc
 
 archive_of = $(filter /%,$(shell $(CC) -print-file-name=$(1)))
 STATIC_ARCHIVE_tcmalloc := $(call archive_of,libtcmalloc_minimal.a)
@@ -65,7 +68,8 @@ $(BUILD)/host/static/$(2)-$(1)/%: $(BUILD)/host/static/$(1)/%.o $(STATIC_ARCHIVE
 endef
 $(foreach kind,$(static_kinds),$(eval $(call static_objects,$(kind))))
 $(foreach kind,$(static_kinds),$(foreach a,$(static_allocators),$(eval $(call static_programs,$(kind),$(a)))))
-host_guests += $(foreach kind,$(static_kinds),$(foreach a,$(static_allocators),$(static_guests:%=$(BUILD)/host/static/$(a)-$(kind)/%)))
+host_guests += $(foreach kind,$(filter-out alone,$(static_kinds)),$(foreach a,$(static_allocators),$(static_guests:%=$(BUILD)/host/static/$(a)-$(kind)/%))) \
+	$(foreach a,$(static_allocators),$(BUILD)/host/static/$(a)-alone/cxx $(BUILD)/host/static/$(a)-alone/cxxcount)
 .SECONDARY: $(foreach kind,$(static_kinds),$(static_guests:%=$(BUILD)/host/static/$(kind)/%.o))
 
 # Entry points written in assembler, one program a variant: $(BUILD)/host/patch/<variant>.
@@ -75,18 +79,41 @@ $(BUILD)/host/patch/%: tests/host/patch/entry.c $(patch_asm) tests/host/patch/en
 	@mkdir -p $(@D)
 	$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) $(LDFLAGS) -pie -fPIE -rdynamic -Wl,-z,now -DVARIANT_$* -o $@ $< $(patch_asm)
 host_guests += $(patch_variants:%=$(BUILD)/host/patch/%)
-patch_c := $(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) $(LDFLAGS)
+patch_c      := $(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) $(LDFLAGS)
+patch_entry  := tests/host/patch/entry.c
+patch_libs    = -L$(@D) -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed
+patch_prefix := malloc free calloc realloc posix_memalign malloc_usable_size
+patch_folder := $(BUILD)/host/patch
+$(patch_folder)/hidden $(patch_folder)/prefixed $(patch_folder)/before $(patch_folder)/threaded: tests/host/patch/entry.h tests/host/guest.h
 
-# The text of the first moves to other memory before a preloaded object's constructor runs.
+# Its allocator is in .symtab only, and libc has its own.
+$(patch_folder)/hidden: $(patch_entry)
+	@mkdir -p $(@D)
+	$(patch_c) -pie -fPIE -fvisibility=hidden -DHAS_STATIC_NAME -o $@ $<
+$(patch_folder)/prefixed: $(patch_entry)
+	@mkdir -p $(@D)
+	$(patch_c) -pie -fPIE -rdynamic $(foreach f,$(patch_prefix),-D$(f)=je_$(f)) -o $@ $<
+$(patch_folder)/before: $(patch_entry) $(patch_folder)/libearlyblocks.so
+	$(patch_c) -pie -fPIE -rdynamic -DHAS_EARLY_BLOCKS -o $@ $< $(patch_libs) -learlyblocks
+$(patch_folder)/threaded: $(patch_entry) $(patch_folder)/libearlythread.so
+	$(patch_c) -pie -fPIE -rdynamic -o $@ $< $(patch_libs) -learlythread
+$(patch_folder)/symbolic: tests/host/patch/symbolic.c $(patch_folder)/libsymbolic.so tests/host/guest.h
+	$(patch_c) -pie -fPIE -o $@ $< $(patch_libs) -lsymbolic
+$(patch_folder)/libsymbolic.so: tests/host/patch/libsymbolic.c tests/host/guest.h
+	@mkdir -p $(@D)
+	$(patch_c) -fPIC -shared -Wl,-Bsymbolic -o $@ $<
+$(patch_folder)/lib%.so: tests/host/patch/lib%.c tests/host/guest.h
+	@mkdir -p $(@D)
+	$(patch_c) -fPIC -shared -pthread -o $@ $< -ldl
+host_guests += $(patch_folder)/hidden $(patch_folder)/prefixed $(patch_folder)/before $(patch_folder)/threaded $(patch_folder)/symbolic
+
 ifneq ($(patch_variants),)
-$(BUILD)/host/patch/moved: tests/host/patch/entry.c $(patch_asm) $(BUILD)/host/patch/librelocatetext.so
+# The text of the first moves to other memory before a preloaded object's constructor runs.
+$(patch_folder)/moved: $(patch_entry) $(patch_asm) $(patch_folder)/librelocatetext.so
 	$(patch_c) -pie -fPIE -rdynamic -Wl,-z,now -Wl,-z,max-page-size=0x200000 -Wl,-z,separate-code -DVARIANT_lea -o $@ $< $(patch_asm) \
-		-L$(@D) -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed -lrelocatetext
-$(BUILD)/host/patch/throwing: tests/host/patch/throwing.cc tests/host/patch/throwing_$(ARCH).S tests/host/guest.h
+		$(patch_libs) -lrelocatetext
+$(patch_folder)/throwing: tests/host/patch/throwing.cc tests/host/patch/throwing_$(ARCH).S tests/host/guest.h
 	@mkdir -p $(@D)
 	$(CXX) -I. -D_GNU_SOURCE -std=c++17 -O1 -g -fno-builtin -Wall -Wextra $(LDFLAGS) -pie -fPIE -rdynamic -o $@ $< $(word 2,$^)
-host_guests += $(BUILD)/host/patch/moved $(BUILD)/host/patch/throwing
+host_guests += $(patch_folder)/moved $(patch_folder)/throwing
 endif
-$(BUILD)/host/patch/lib%.so: tests/host/patch/lib%.c
-	@mkdir -p $(@D)
-	$(patch_c) -fPIC -shared -o $@ $<

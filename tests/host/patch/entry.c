@@ -149,6 +149,39 @@ static void use_functions(bool seen_malloc, bool seen_free)
 	frees += seen_free ? 3 * TIMES : 0;
 }
 
+/* libc takes a block for each stream, from whatever allocator it is bound to. */
+static void use_libc(void)
+{
+	for (unsigned i = 0; i < TIMES; i++) {
+		FILE *file = fopen("/dev/null", "r");
+		require(file);
+		fclose(file);
+	}
+	allocs += TIMES;
+	frees += TIMES;
+}
+
+#ifdef HAS_EARLY_BLOCKS
+/* A library's constructor has taken them, before a preloaded object's. */
+static void release_early_blocks(void)
+{
+	for (unsigned i = 0; i < EARLY_BLOCKS; i++) {
+		check(tag_holds(early_blocks[i], EARLY_BYTES, i));
+		free(early_blocks[i]);
+	}
+	frees += EARLY_BLOCKS;
+}
+#endif
+
+#ifdef HAS_STATIC_NAME
+/* Not the allocator's, whatever its name. */
+static __attribute__((noinline)) unsigned cfree(unsigned number)
+{
+	__asm__ volatile("" : "+r"(number));
+	return number * 3;
+}
+#endif
+
 static bool is_named(int argc, char **argv, const char *name)
 {
 	for (int i = 1; i < argc; i++)
@@ -166,9 +199,19 @@ int main(int argc, char **argv)
 #ifdef HAS_OPERATORS
 	use_operators(seen_free);
 #endif
+	if (is_named(argc, argv, "libc"))
+		use_libc();
+#ifdef HAS_EARLY_BLOCKS
+	release_early_blocks();
+#endif
+#ifdef HAS_STATIC_NAME
+	check(cfree(14) == 42);
+#endif
 	check(entry_sum - sum ==
 	      (allocations - calls) * entry_magic); /* what was displaced has run, each time */
 	say("%lu allocations, %lu releases", allocations - calls, releases > 0 ? 1ul : 0ul);
+	if (is_named(argc, argv, "nothing"))
+		return 0;
 	guest_count("allocs", allocs, allocs + SLACK);
 	guest_count("frees", frees, frees + SLACK);
 	guest_count("reallocs", reallocs, reallocs + SLACK);

@@ -12,6 +12,10 @@ void entry_release(void *block);
 /* The entry points written in assembler add entry_magic to entry_sum in each call of malloc. */
 extern uint64_t entry_magic, entry_sum;
 
+/* What libearlyblocks.c takes before a preloaded object's constructor runs. */
+enum { EARLY_BLOCKS = 100, EARLY_BYTES = 300 };
+extern void *early_blocks[EARLY_BLOCKS];
+
 /* The variants that have operators; a weak reference would find those of a preloaded object. */
 #if defined VARIANT_tail
 #define HAS_ARRAYS 1
