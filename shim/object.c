@@ -10,6 +10,7 @@
 #ifndef PT_GNU_PROPERTY
 #define PT_GNU_PROPERTY 0x6474e553
 #endif
+#define VERSION_HIDDEN	     0x8000u	 /* not the default one of its name */
 #define AARCH64_FEATURES     0xc0000000u /* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
 #define AARCH64_FEATURES_BTI 1u
 
@@ -37,6 +38,9 @@ static void take_dynamic(struct object *object, const ElfW(Dyn) * entry)
 			break;
 		case DT_HASH:
 			object->sysv_hash = pointer(object, entry->d_un.d_ptr);
+			break;
+		case DT_VERSYM:
+			object->versions = pointer(object, entry->d_un.d_ptr);
 			break;
 		case DT_SYMBOLIC:
 			object->symbolic = true;
@@ -103,6 +107,7 @@ static bool is_defined(const ElfW(Sym) * symbol)
 static bool is_named(const struct object *object, uint32_t index, const char *name)
 {
 	return is_defined(&object->symbols[index]) &&
+	       !(object->versions && (object->versions[index] & VERSION_HIDDEN)) &&
 	       !strcmp(object->strings + object->symbols[index].st_name, name);
 }
 
@@ -202,13 +207,16 @@ static bool is_file_of(const struct file *file, const struct object *object)
 	return phdrs && !memcmp(phdrs, object->phdrs, bytes);
 }
 
-/* Hidden symbols become local ones when they are linked, but keep their visibility; static functions have the
- * default one. */
-static bool is_public(const ElfW(Sym) * symbol)
+/*
+ * Hidden symbols become local ones when they are linked. Other linkers leave them their visibility, by which
+ * they differ from static functions; GNU ld takes it away, and puts them behind all others, after an entry
+ * for a source file without a name.
+ */
+static bool is_public(const ElfW(Sym) * symbol, bool is_behind_sources)
 {
 	unsigned visibility = ELF64_ST_VISIBILITY(symbol->st_other);
 	return ELF64_ST_BIND(symbol->st_info) != STB_LOCAL || visibility == STV_HIDDEN ||
-	       visibility == STV_INTERNAL;
+	       visibility == STV_INTERNAL || is_behind_sources;
 }
 
 /* Most names of a large C++ program start with "_ZN": they are not compared one by one. */
@@ -225,11 +233,15 @@ static void search(const struct object *object, const struct file *file, const E
 	const char *strings = at_offset(file, text->sh_offset, text->sh_size);
 	if (!symbols || !strings || !text->sh_size || strings[text->sh_size - 1])
 		return;
+	bool is_behind_sources = false;
 	for (size_t i = 1; i < table->sh_size / sizeof *symbols; i++) {
-		if (!is_defined(&symbols[i]) || !is_public(&symbols[i]) ||
-		    symbols[i].st_name >= text->sh_size)
+		if (symbols[i].st_name >= text->sh_size)
 			continue;
 		const char *name = strings + symbols[i].st_name;
+		if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FILE)
+			is_behind_sources = !name[0];
+		if (!is_defined(&symbols[i]) || !is_public(&symbols[i], is_behind_sources))
+			continue;
 		for (unsigned n = 0; may_be_wanted(name) && n < count; n++)
 			if (!found[n].address && name[0] == names[n][0] && !strcmp(name, names[n]))
 				found[n] = describe(object, &symbols[i], false);

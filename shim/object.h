@@ -20,6 +20,7 @@ struct object {
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *gnu_hash, *sysv_hash;
+	const ElfW(Half) * versions; /* of each symbol; NULL: it has none */
 };
 
 struct object_symbol {
@@ -31,7 +32,8 @@ struct object_symbol {
 
 void object_describe(struct object *object, const struct dl_phdr_info *info, const char *path);
 
-/* What the dynamic symbol table says. */
+/* What the dynamic symbol table says. A version that is kept for old programs only is not found, as dlsym
+ * does not. */
 struct object_symbol object_exported(const struct object *object, const char *name);
 
 /*
