@@ -416,7 +416,7 @@ struct regions *regions_open(struct trace *trace, const struct symbol_options *o
 	regions->trace = trace;
 	regions->page_bytes = power_of_two_key(trace, "page_size", 4096);
 	regions->huge_bytes = power_of_two_key(trace, "pmd_size_bytes", UINT64_C(2) << 20);
-	owners_start(&regions->owners, trace, options);
+	owners_start(&regions->owners, trace, regions->page_bytes, options);
 	regions->readings = maps_reader_open(trace);
 	if (!regions->readings) {
 		regions_close(regions);

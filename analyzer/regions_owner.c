@@ -41,10 +41,21 @@ static bool begins(const char *text, const char *start)
 
 /* ---- the table ----------------------------------------------------------------------------------------- */
 
-void owners_start(struct region_owners *owners, const struct trace *trace,
+/* Its statistics can be asked for: then it serves malloc, and moves the break. */
+static bool is_allocator_gperftools(const struct trace *trace)
+{
+	const char *kind = trace_key(trace, "allocator_statistics");
+	return kind && strcmp(kind, "gperftools") == 0;
+}
+
+void owners_start(struct region_owners *owners, const struct trace *trace, uint64_t page_bytes,
 		  const struct symbol_options *options)
 {
-	*owners = (struct region_owners){.trace = trace, .options = options, .exe = trace_key(trace, "exe")};
+	*owners = (struct region_owners){.trace = trace,
+					 .options = options,
+					 .page_bytes = page_bytes,
+					 .exe = trace_key(trace, "exe"),
+					 .gperftools_seen = is_allocator_gperftools(trace)};
 }
 
 void owners_free(struct region_owners *owners)
@@ -83,7 +94,11 @@ static uint32_t owners_find(struct region_owners *owners, enum owner_kind kind, 
 
 uint32_t owners_of_kind(struct region_owners *owners, enum owner_kind kind)
 {
-	return owners_find(owners, kind, kind == OWNER_MMAP ? "(no stack)" : NULL);
+	if (!owners->by_kind[kind]) {
+		uint32_t owner = owners_find(owners, kind, kind == OWNER_MMAP ? "(no stack)" : NULL);
+		owners->by_kind[kind] = owner + 1; /* 0 where that failed */
+	}
+	return owners->by_kind[kind] - 1;
 }
 
 /* ---- by stack ------------------------------------------------------------------------------------------ */
@@ -115,13 +130,13 @@ static bool is_gperftools(const struct symbol_frame *frame)
 static uint32_t owner_of_frame(struct region_owners *owners, const struct symbol_frame *frame)
 {
 	if (begins(frame->name, "tcmalloc::tcmalloc_internal::"))
-		return owners_find(owners, OWNER_TCMALLOC_METADATA, NULL);
+		return owners_of_kind(owners, OWNER_TCMALLOC_METADATA);
 	if (is_gperftools(frame)) {
 		owners->gperftools_seen = true;
-		return owners_find(owners, OWNER_GPERFTOOLS, NULL);
+		return owners_of_kind(owners, OWNER_GPERFTOOLS);
 	}
 	if (begins(frame->name, "__wt_") || (frame->module && begins(frame->module, "libwiredtiger")))
-		return owners_find(owners, OWNER_WIREDTIGER, NULL);
+		return owners_of_kind(owners, OWNER_WIREDTIGER);
 	return owners_find(owners, OWNER_MMAP, frame->name);
 }
 
@@ -160,7 +175,7 @@ uint32_t owners_of_break(struct region_owners *owners, const struct trace_event 
 	if (owner == OWNER_NONE)
 		return owner;
 	bool theirs = owners->items[owner].kind == OWNER_GPERFTOOLS || owners->gperftools_seen;
-	return owners_find(owners, theirs ? OWNER_GPERFTOOLS : OWNER_PTMALLOC_HEAP, NULL);
+	return owners_of_kind(owners, theirs ? OWNER_GPERFTOOLS : OWNER_PTMALLOC_HEAP);
 }
 
 /* ---- by address ---------------------------------------------------------------------------------------- */
@@ -192,12 +207,12 @@ uint32_t owners_of_mmap(struct region_owners *owners, const struct trace_event *
 {
 	enum owner_kind kind;
 	if (is_tcmalloc_reservation(event, &kind))
-		return owners_find(owners, kind, NULL);
+		return owners_of_kind(owners, kind);
 	uint32_t owner = owners_of_stack(owners, event->stack_id);
 	if (owner == OWNER_NONE || event->args[1] & MAP_ANONYMOUS)
 		return owner;
 	bool wiredtiger = owners->items[owner].kind == OWNER_WIREDTIGER;
-	return wiredtiger ? owner : owners_find(owners, OWNER_FILE, NULL);
+	return wiredtiger ? owner : owners_of_kind(owners, OWNER_FILE);
 }
 
 /* ---- by name ------------------------------------------------------------------------------------------- */
@@ -222,20 +237,20 @@ static const struct named anonymous_names[] = {
 	{"[v", OWNER_OTHER}, /* vdso, vvar, vsyscall */
 };
 
-#define PAGE_BYTES_MAX UINT64_C(65536) /* modules are listed to the byte, mappings to the page */
+/* Modules are listed to the byte; they are mapped to the page. */
+static uint64_t end_of_module(const struct region_owners *owners, const struct trace_module *module)
+{
+	uint64_t pages = owners->page_bytes - 1;
+	return module->end > UINT64_MAX - pages ? module->end : (module->end + pages) & ~pages;
+}
 
-/* The module that a mapping lies in: also where it is what a module maps behind its file, for data that
- * begins as zeros. */
-static const struct trace_module *module_around(const struct trace *trace,
-						const struct trace_mapping *mapping, uint64_t time)
+static const struct trace_module *module_at(const struct region_owners *owners, uint64_t address,
+					    uint64_t time)
 {
 	size_t count;
-	uint64_t page_bytes;
-	const struct trace_module *modules = trace_modules(trace, &count);
-	if (!trace_key_number(trace, "page_size", &page_bytes) || page_bytes > PAGE_BYTES_MAX)
-		page_bytes = 4096;
+	const struct trace_module *modules = trace_modules(owners->trace, &count);
 	for (size_t i = 0; i < count; i++)
-		if (modules[i].start <= mapping->start && mapping->end < modules[i].end + page_bytes &&
+		if (modules[i].start <= address && address < end_of_module(owners, &modules[i]) &&
 		    (!modules[i].unloaded_time || modules[i].unloaded_time > time))
 			return &modules[i];
 	return NULL;
@@ -249,28 +264,39 @@ static enum owner_kind kind_of_module(const struct region_owners *owners, const 
 	return begins(slash ? slash + 1 : path, "libmtrace.so") ? OWNER_TRACER : OWNER_LIBRARY;
 }
 
+bool owners_module_at(const struct region_owners *owners, uint64_t address, uint64_t time,
+		      enum owner_kind *kind, uint64_t *end)
+{
+	const struct trace_module *module = module_at(owners, address, time);
+	if (!module)
+		return false;
+	*kind = kind_of_module(owners, module->path);
+	*end = end_of_module(owners, module);
+	return true;
+}
+
 /* The loader may know a file by another path than the kernel, so the place counts first. */
 static enum owner_kind kind_of_file(const struct region_owners *owners, const struct trace_mapping *mapping,
 				    uint64_t time)
 {
-	const struct trace_module *module = module_around(owners->trace, mapping, time);
-	if (module)
-		return kind_of_module(owners, module->path);
-	enum owner_kind kind = kind_of_module(owners, mapping->name);
+	enum owner_kind kind;
+	uint64_t end;
+	if (owners_module_at(owners, mapping->start, time, &kind, &end))
+		return kind;
+	kind = kind_of_module(owners, mapping->name);
 	return kind == OWNER_LIBRARY && !(mapping->flags & MAPPING_EXEC) ? OWNER_FILE : kind;
 }
 
 static enum owner_kind kind_of_anonymous(const struct region_owners *owners,
-					 const struct trace_mapping *mapping, uint64_t time, bool *settled)
+					 const struct trace_mapping *mapping, bool *settled)
 {
 	for (size_t i = 0; i < sizeof anonymous_names / sizeof *anonymous_names; i++)
 		if (begins(mapping->name, anonymous_names[i].start))
 			return anonymous_names[i].kind == OWNER_PTMALLOC_HEAP && owners->gperftools_seen
 				       ? OWNER_GPERFTOOLS
 				       : anonymous_names[i].kind;
-	const struct trace_module *module = module_around(owners->trace, mapping, time);
-	*settled = module != NULL;
-	return module ? kind_of_module(owners, module->path) : OWNER_OTHER;
+	*settled = false;
+	return OWNER_OTHER;
 }
 
 uint32_t owners_of_mapping(struct region_owners *owners, const struct trace_mapping *mapping, uint64_t time,
@@ -279,6 +305,6 @@ uint32_t owners_of_mapping(struct region_owners *owners, const struct trace_mapp
 	*settled = true;
 	enum owner_kind kind = mapping->flags & MAPPING_OWN ? OWNER_TRACER
 			       : mapping->inode		    ? kind_of_file(owners, mapping, time)
-						: kind_of_anonymous(owners, mapping, time, settled);
-	return owners_find(owners, kind, NULL);
+							    : kind_of_anonymous(owners, mapping, settled);
+	return owners_of_kind(owners, kind);
 }

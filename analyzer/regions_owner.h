@@ -51,15 +51,17 @@ struct region_owners {
 	const struct symbol_options *options;
 	struct region_owner *items;
 	size_t count, capacity;
-	struct idmap by_stack; /* stack id to index */
+	struct idmap by_stack;	       /* stack id to index */
+	uint32_t by_kind[OWNER_KINDS]; /* index plus 1 of the owner without a function; 0: none yet */
 	const char *exe;
+	uint64_t page_bytes;
 	bool gperftools_seen; /* it owns a mapping: then the break is its, too */
 };
 
 #define OWNER_NONE UINT32_MAX
 
 /* `trace` and `options` (which may be NULL) must outlive it. */
-void owners_start(struct region_owners *owners, const struct trace *trace,
+void owners_start(struct region_owners *owners, const struct trace *trace, uint64_t page_bytes,
 		  const struct symbol_options *options);
 void owners_free(struct region_owners *owners);
 
@@ -83,6 +85,11 @@ uint32_t owners_of_stack(struct region_owners *owners, uint32_t stack_id);
  * guess. */
 uint32_t owners_of_mapping(struct region_owners *owners, const struct trace_mapping *mapping, uint64_t time,
 			   bool *settled);
+
+/* The module around an address, in whole pages: what it maps behind its file, too, for data that begins as
+ * zeros. False where there is none at that time. */
+bool owners_module_at(const struct region_owners *owners, uint64_t address, uint64_t time,
+		      enum owner_kind *kind, uint64_t *end);
 
 /*
  * By the tag in bits 42 to 44 of google/tcmalloc's addresses (its common.h, kTagShift with 48 address bits).

@@ -235,12 +235,22 @@ static bool claim_tagged(struct regions *regions, uint64_t start, uint64_t end)
 	return start >= end || claim(regions, start, end, kind);
 }
 
-static bool settle(struct regions *regions)
+/* The kernel may list a module's data and what lies behind it as one. */
+static bool claim_module(struct regions *regions, const struct region *guess, uint64_t time)
+{
+	enum owner_kind kind;
+	uint64_t end;
+	if (!owners_module_at(&regions->owners, guess->start, time, &kind, &end))
+		return true;
+	return claim(regions, guess->start, end < guess->end ? end : guess->end, kind);
+}
+
+static bool settle(struct regions *regions, uint64_t time)
 {
 	struct region_list guesses = {0};
 	bool good = list_guesses(regions, &guesses);
 	for (size_t i = 0; good && i < guesses.count; i++)
-		good = claim_arena(regions, &guesses, i);
+		good = claim_module(regions, &guesses.items[i], time) && claim_arena(regions, &guesses, i);
 	for (size_t i = 0, last; good && i < guesses.count; i = last + 1) {
 		last = run_end(&guesses, i);
 		good = claim_tagged(regions, guesses.items[i].start, guesses.items[last].end);
@@ -263,7 +273,7 @@ bool regions_read_until(struct regions *regions, uint64_t time, struct error *er
 			regions_hint(regions, maps.own_stack, OWNER_THREAD_STACK);
 	}
 	if (good && !error->code)
-		good = settle(regions);
+		good = settle(regions, time);
 	regions_peaks(regions);
 	regions->next_reading = maps_reader_due(regions->readings);
 	if (!good)

@@ -78,5 +78,5 @@ bool maps_visit(const char *path, bool (*visit)(const struct mapping *mapping, v
 			held = 0; /* no line is so long */
 	}
 	raw_close(fd);
-	return true;
+	return !more || got == 0;
 }

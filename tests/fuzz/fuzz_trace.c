@@ -12,6 +12,7 @@
 #include "analyzer/allocstats_json.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
+#include "analyzer/regions.h"
 #include "tests/fuzz/fuzz.h"
 #include "trace/codec.h"
 
@@ -79,6 +80,41 @@ static size_t make_pieces(struct input *input, uint8_t *to, size_t room)
 	return bytes;
 }
 
+/* Rising addresses from a small range, so that readings and calls meet; now and then one is out of order. */
+static uint64_t next_address(struct input *input, uint64_t address)
+{
+	uint8_t step = input_byte(input);
+	return step == 255 ? 0 : address + step * UINT64_C(4096);
+}
+
+static size_t make_maps(struct input *input, uint8_t *to)
+{
+	static const char names[] = "\0[heap]\0[anon:tcmalloc_region_COLD]\0/bin/true\0/lib/x.so";
+	struct maps_header header = {.time = input_byte(input) * UINT64_C(100), .names_bytes = sizeof names};
+	uint64_t address = input_byte(input) * UINT64_C(4096);
+	size_t bytes = sizeof header;
+	header.own_stack = address;
+	for (header.ranges = 0; header.ranges < input_byte(input) % 4u; header.ranges++) {
+		struct maps_range range = {address, next_address(input, address)};
+		memcpy(to + bytes, &range, sizeof range);
+		bytes += sizeof range;
+		address = next_address(input, range.end);
+	}
+	address = header.own_stack;
+	for (header.mappings = 0; header.mappings < input_byte(input) % 8u; header.mappings++) {
+		struct mapping_record record = {.start = address, .end = next_address(input, address)};
+		record.flags = input_byte(input);
+		record.inode = input_byte(input) % 4;
+		record.name = input_byte(input) % sizeof names;
+		memcpy(to + bytes, &record, sizeof record);
+		bytes += sizeof record;
+		address = next_address(input, record.end);
+	}
+	memcpy(to, &header, sizeof header);
+	memcpy(to + bytes, names, sizeof names);
+	return bytes + sizeof names;
+}
+
 static void add_planned_block(struct input *input, uint64_t sequence)
 {
 	static uint8_t payload[1 << 16];
@@ -87,6 +123,8 @@ static void add_planned_block(struct input *input, uint64_t sequence)
 	size_t bytes;
 	if (type == BLOCK_EVENTS && flags & 1) {
 		bytes = make_pieces(input, payload, sizeof payload);
+	} else if (type == BLOCK_MAPS && flags & 1) {
+		bytes = make_maps(input, payload);
 	} else {
 		bytes = input_length(input);
 		input_take(input, payload, bytes);
@@ -165,16 +203,40 @@ static void read_definitions(const struct trace *trace)
 	trace_monotonic_ns(trace, info->last_time);
 }
 
+/* What lies in the map is what the owners have, and the map is in order. */
+static void check_regions(const struct regions *regions)
+{
+	size_t count, spans_count;
+	struct region_span *spans;
+	const struct region_owner *owners = regions_owners(regions, &count);
+	uint64_t owned = 0, mapped = 0;
+	require(regionmap_check(regions_map(regions)) == NULL);
+	require(regions_spans(regions, &spans, &spans_count));
+	for (size_t i = 0; i < count; i++)
+		for (size_t s = 0; s < REGION_STATES; s++) {
+			owned += owners[i].bytes[s];
+			require(owners[i].bytes[s] <= owners[i].peak_bytes[s]);
+		}
+	for (size_t i = 0; i < spans_count; i++)
+		mapped += spans[i].end - spans[i].start;
+	require(owned == mapped);
+	free(spans);
+}
+
 /* Each record takes a byte at least, and none is handed on twice. */
 static void read_events(struct trace *trace, uint64_t bytes)
 {
 	struct error error = {0};
 	struct merge_item item;
 	struct merge *merge = merge_open(trace, &error);
-	require(merge);
+	struct symbol_options nowhere = {"/nonexistent", "/nonexistent"};
+	struct regions *regions = regions_open(trace, &nowhere);
+	require(merge && regions);
 	uint64_t events = 0, last_time = 0, backwards = 0;
 	while (merge_next(merge, &item, &error)) {
 		require(!item.event != !item.snapshot);
+		require(item.event ? regions_event(regions, item.event, &error)
+				   : regions_until(regions, item.snapshot->mark.time, &error));
 		if (!item.event)
 			continue;
 		backwards += item.event->time < last_time;
@@ -182,6 +244,9 @@ static void read_events(struct trace *trace, uint64_t bytes)
 		require(++events <= bytes);
 	}
 	require(error.code == ERROR_NONE);
+	require(regions_until(regions, UINT64_MAX, &error));
+	check_regions(regions);
+	regions_close(regions);
 	require(merge_stats(merge)->events == events);
 	require(backwards <= merge_stats(merge)->late_events);
 	merge_close(merge);

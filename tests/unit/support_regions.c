@@ -14,9 +14,16 @@
 
 struct support_regions *support_regions_open(void (*write)(struct support_trace *trace))
 {
+	return support_regions_open_keys(NULL, write);
+}
+
+struct support_regions *support_regions_open_keys(const char *keys,
+						  void (*write)(struct support_trace *trace))
+{
 	struct error error = {0};
 	const char *path = support_path("regions.mtr");
-	struct support_trace *made = support_open(path, &(struct support_options){.full = true});
+	struct support_trace *made =
+		support_open(path, &(struct support_options){.full = true, .extra_keys = keys});
 	if (write)
 		write(made);
 	support_end(made, 1000);

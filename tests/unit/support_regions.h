@@ -17,6 +17,9 @@ struct support_regions {
 
 /* `write`, which may be NULL, puts definitions and readings into the trace before it ends. */
 struct support_regions *support_regions_open(void (*write)(struct support_trace *trace));
+/* The same with more lines for the process block. */
+struct support_regions *support_regions_open_keys(const char *keys,
+						  void (*write)(struct support_trace *trace));
 void support_regions_close(struct support_regions *world);
 
 /* ---- a reading ----------------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ static void write_named(struct support_trace *trace)
 			{0x400000, 0x402000, MAPPING_READ | MAPPING_EXEC, 11, "/usr/bin/guest"},
 			{0x500000, 0x600000, RW, 0, "[heap]"},
 			{LIBRARY, LIBRARY + 2 * PAGE, MAPPING_READ | MAPPING_EXEC, 12, "/usr/lib/libx.so"},
-			{LIBRARY + 2 * PAGE, LIBRARY + 4 * PAGE, RW, 0, ""},
+			{LIBRARY + 2 * PAGE, LIBRARY + 7 * PAGE, RW, 0, ""},
 			{LIBRARY + MIB, LIBRARY + MIB + PAGE, MAPPING_READ, 13, "/data/file"},
 			{LIBRARY + 2 * MIB, LIBRARY + 2 * MIB + PAGE, MAPPING_READ | MAPPING_EXEC, 14,
 			 "/opt/plugin.so"},
@@ -51,6 +51,7 @@ Test(regions_reading, names_files_and_places_tell_owners)
 	cr_owner_at(world, 0x500000, "ptmalloc-heap");
 	cr_owner_at(world, LIBRARY, "library");
 	cr_owner_at(world, LIBRARY + 3 * PAGE, "library"); /* its zero-initialised data */
+	cr_owner_at(world, LIBRARY + 4 * PAGE, "other");   /* listed as one with it */
 	cr_owner_at(world, LIBRARY + MIB, "file");
 	cr_owner_at(world, LIBRARY + 2 * MIB, "library");
 	cr_owner_at(world, LIBRARY + 3 * MIB, "mtrace");
@@ -62,7 +63,16 @@ Test(regions_reading, names_files_and_places_tell_owners)
 	cr_owner_at(world, 0xffffffffff600000, "nothing");
 	const struct region_totals *totals = regions_totals(world->regions);
 	cr_expect_eq(totals->bytes[REGION_COMMITTED],
-		     2 * PAGE + MIB + 4 * PAGE + 5 * PAGE + 0x21000 + 0x2000); /* without the shim's */
+		     2 * PAGE + MIB + 7 * PAGE + 5 * PAGE + 0x21000 + 0x2000); /* without the shim's */
+	support_regions_close(world);
+}
+
+Test(regions_reading, the_heap_is_the_allocators)
+{
+	struct support_regions *world =
+		support_regions_open_keys("allocator_statistics=gperftools\n", write_named);
+	support_until(world, UINT64_MAX);
+	cr_owner_at(world, 0x500000, "gperftools");
 	support_regions_close(world);
 }
 
