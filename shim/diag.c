@@ -1,5 +1,6 @@
 #include "shim/diag.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -20,6 +21,17 @@ void diag_start(void)
 	standard_error.usable = raw2(SYS_fstat, 2, (long)&standard_error.file) == 0;
 }
 
+/* Standard error may be a file, and at its size limit: the signal that this raises would kill. */
+static void write_line(const char *line, size_t bytes)
+{
+	uint64_t before, xfsz = UINT64_C(1) << (SIGXFSZ - 1);
+	struct timespec none = {0, 0};
+	raw_block_signals(&before);
+	if (raw3(SYS_write, 2, (long)line, (long)bytes) == -EFBIG)
+		raw4(SYS_rt_sigtimedwait, (long)&xfsz, 0, (long)&none, RAW_KERNEL_SIGSET_BYTES);
+	raw_restore_signals(&before);
+}
+
 /* snprintf of plain numbers and strings neither allocates nor locks in glibc. */
 void diag(const char *format, ...)
 {
@@ -36,5 +48,5 @@ void diag(const char *format, ...)
 	used += length < 0 ? 0 : (size_t)length;
 	used = used > sizeof line - 2 ? sizeof line - 2 : used;
 	line[used++] = '\n';
-	raw3(SYS_write, 2, (long)line, (long)used);
+	write_line(line, used);
 }

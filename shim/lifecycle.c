@@ -15,6 +15,7 @@
 #include "shim/process_block.h"
 #include "shim/raw.h"
 #include "shim/real.h"
+#include "shim/refusal.h"
 #include "shim/registry.h"
 #include "shim/source.h"
 #include "shim/stacks.h"
@@ -76,29 +77,23 @@ static void make_nonce(uint8_t nonce[16])
 	raw3(SYS_getrandom, (long)nonce, 16, 0);
 }
 
-static void complain_about_path(const char *path, int error)
-{
-	diag("uid %ld cannot write %s (error %d): this process runs untraced; set MTRACE_OUT to a path in a "
-	     "folder "
-	     "that this user may write, e.g. MTRACE_OUT=/tmp/mtrace.%%p.mtr",
-	     raw0(SYS_getuid), path, -error);
-}
-
 static bool create_files(void)
 {
 	char path[CONFIG_PATH_BYTES], rings[TRACEFILE_PATH_BYTES];
 	uint8_t nonce[16];
 	if (!config_trace_path(path, sizeof path)) {
-		complain_about_path(config.out, -ENAMETOOLONG);
+		refusal_say(config.out, -ENAMETOOLONG);
 		return false;
 	}
 	make_nonce(nonce);
-	int error = tracefile_create(path, nonce, config.max_mib);
+	int error = refusal_for_limits(config.ring_mib * MIB);
+	if (!error)
+		error = tracefile_create(path, nonce, config.max_mib);
 	tracefile_rings_path(rings);
 	if (!error)
 		error = rings_create(rings, nonce, config.ring_mib * MIB);
 	if (error) {
-		complain_about_path(path, error);
+		refusal_say(path, error);
 		tracefile_discard();
 	}
 	return !error;

@@ -38,6 +38,40 @@ static struct {
 	uint8_t *buffer; /* header, payload, padding of the block being written */
 } file = {.fd = -1};
 
+/* ---- writing
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* A size limit raises SIGXFSZ, which kills: it is blocked in the writer, and taken back here. */
+static void consume_size_signal(void)
+{
+	uint64_t xfsz = UINT64_C(1) << (SIGXFSZ - 1);
+	struct timespec none = {0, 0};
+	raw4(SYS_rt_sigtimedwait, (long)&xfsz, 0, (long)&none, RAW_KERNEL_SIGSET_BYTES);
+}
+
+/* Returns 0 or -errno. */
+static int write_at(const void *data, size_t bytes, uint64_t offset)
+{
+	uint64_t before;
+	size_t done = 0;
+	int error = 0;
+	raw_block_signals(&before);
+	while (done < bytes) {
+		long result = raw_pwrite(file.fd, (const char *)data + done, bytes - done, offset + done);
+		if (result == -EINTR)
+			continue;
+		if (result == -EFBIG)
+			consume_size_signal();
+		if (result <= 0) {
+			error = result < 0 ? (int)result : -ENOSPC;
+			break;
+		}
+		done += (size_t)result;
+	}
+	raw_restore_signals(&before);
+	return error;
+}
+
 /* ---- creating
  * ----------------------------------------------------------------------------------------------------- */
 
@@ -87,7 +121,7 @@ static void remember_identity(void)
 	}
 }
 
-static bool write_file_header(const uint8_t nonce[16])
+static int write_file_header(const uint8_t nonce[16])
 {
 	uint8_t page[TRACE_PAGE_BYTES] = {0};
 	struct file_header header = {.version = TRACE_FORMAT_VERSION,
@@ -99,7 +133,7 @@ static bool write_file_header(const uint8_t nonce[16])
 	header.check = XXH3_64bits(&header, offsetof(struct file_header, check));
 	memcpy(page, &header, sizeof header);
 	memcpy(page + TRACE_HEADER_COPY_OFFSET, &header, sizeof header);
-	return raw_pwrite(file.fd, page, sizeof page, 0) == (long)sizeof page;
+	return write_at(page, sizeof page, 0);
 }
 
 static bool reserve_buffers(void)
@@ -126,7 +160,7 @@ int tracefile_create(const char *path, const uint8_t nonce[16], uint64_t max_mib
 	file.sequence = file.stored_bytes = file.raw_bytes = file.appended_bytes = file.keyframe_position = 0;
 	if (!reserve_buffers())
 		return -ENOMEM;
-	return write_file_header(nonce) ? 0 : -ENOSPC;
+	return write_file_header(nonce);
 }
 
 bool tracefile_write_process(const char *text, size_t bytes)
@@ -200,33 +234,6 @@ static bool ensure_open(void)
 	return still_our_file();
 }
 
-/* A size limit raises SIGXFSZ, which kills: it is blocked in the writer, and taken back here. */
-static void consume_size_signal(void)
-{
-	uint64_t xfsz = UINT64_C(1) << (SIGXFSZ - 1);
-	struct timespec none = {0, 0};
-	raw4(SYS_rt_sigtimedwait, (long)&xfsz, 0, (long)&none, RAW_KERNEL_SIGSET_BYTES);
-}
-
-static bool write_at(const void *data, size_t bytes, uint64_t offset)
-{
-	uint64_t before;
-	size_t done = 0;
-	raw_block_signals(&before);
-	while (done < bytes) {
-		long result = raw_pwrite(file.fd, (const char *)data + done, bytes - done, offset + done);
-		if (result == -EINTR)
-			continue;
-		if (result == -EFBIG)
-			consume_size_signal();
-		if (result <= 0)
-			break;
-		done += (size_t)result;
-	}
-	raw_restore_signals(&before);
-	return done == bytes;
-}
-
 /* Compresses behind the header's place. Returns the stored size and sets the encoding. */
 static size_t encode_payload(const void *payload, size_t bytes, int level, uint16_t *encoding)
 {
@@ -258,7 +265,7 @@ static bool clear_tail(void)
 	static const uint8_t zeros[4 * TRACE_PAGE_BYTES];
 	for (uint64_t at = file.position; at < file.region_end;) {
 		uint64_t bytes = file.region_end - at < sizeof zeros ? file.region_end - at : sizeof zeros;
-		if (!write_at(zeros, bytes, at))
+		if (write_at(zeros, bytes, at) != 0)
 			return false;
 		at += bytes;
 	}
@@ -292,7 +299,7 @@ bool tracefile_append(enum block_type type, const void *payload, size_t bytes, s
 	memcpy(file.buffer, &header, sizeof header);
 	memset(file.buffer + stored, 0, whole - stored);
 	uint64_t place;
-	if (!place_for(whole, &place) || !write_at(file.buffer, whole, place))
+	if (!place_for(whole, &place) || write_at(file.buffer, whole, place) != 0)
 		return false;
 	file.lapped = file.lapped || place < file.position;
 	file.position = place + whole;

@@ -96,27 +96,49 @@ case_file_size_limit() {
 	done
 }
 
-# One descriptor is left: the loader needs it.
-case_no_descriptors() {
+# refused TEXT...: both modes run untraced, and one line names the path and each text.
+refused() {
 	local mode
-	before=(prlimit --nofile=4)
 	untraced plain "$guests/churn" 20000
 	for mode in sample full; do
 		traced "$mode" "$mode" "$guests/churn" 20000
 		same "$mode"
-		trace_or_message "$mode"
+		one_message "$mode" "uid $(id -u) " "$mode.mtr" "$@"
+		no_trace "$mode"
 	done
 }
 
+# One descriptor is left: the loader needs it, the trace and its rings two.
+case_no_descriptors() {
+	before=(prlimit --nofile=4)
+	refused 'too many open files' 'ulimit -n'
+}
+
+# The recorder would leave too little to the guest: it does not start. With smaller rings it does.
 case_little_address_space() {
-	local mode
-	before=(prlimit --as=120000000)
-	untraced plain "$guests/churn" 20000
-	for mode in sample full; do
-		traced "$mode" "$mode" "$guests/churn" 20000
-		same "$mode"
-		trace_or_message "$mode"
+	local limit
+	for limit in 100000000 330000000; do
+		before=(prlimit --as=$limit)
+		refused 'address space' 'ulimit -v' MTRACE_RING_MIB=8
 	done
+	settings=(MTRACE_RING_MIB=8)
+	guest churn 20000
+	readable
+}
+
+case_no_file_size() {
+	before=(prlimit --fsize=0)
+	untraced plain true
+	traced full full true
+	[ "$(cat plain.status)" = "$(cat full.status)" ] || fail "ends with $(cat full.status), without the shim $(cat plain.status)"
+}
+
+case_no_space_at_all() {
+	need_namespaces -m
+	untraced plain "$guests/churn" 20000
+	on_small_disk full full 64k 65536 "$guests/churn" 20000
+	same full
+	one_message full 'no space' MTRACE_OUT MTRACE_RING_MIB
 }
 
 # What a shell's "ulimit -v 400000" gives: enough for the guest and the recorder.
@@ -151,7 +173,7 @@ case_unwritable_folder() {
 	for mode in sample full; do
 		traced "$mode" "$mode" "$guests/churn" 20000
 		same "$mode"
-		one_message "$mode" "$(id -u)" /nonexistent/folder/t.mtr MTRACE_OUT=
+		one_message "$mode" "$(id -u)" /nonexistent/folder/t.mtr 'no such folder' MTRACE_OUT=
 	done
 }
 
@@ -163,7 +185,7 @@ case_unwritable_for_this_user() {
 	untraced plain "$guests/churn" 20000
 	traced full full "$guests/churn" 20000
 	same full
-	one_message full 65534 "$PWD/closed/t.mtr" MTRACE_OUT=
+	one_message full 65534 "$PWD/closed/t.mtr" 'permission denied' MTRACE_OUT=
 }
 
 case_out_is_a_folder() {
