@@ -4,6 +4,7 @@
 
 #include "analyzer/command.h"
 #include "analyzer/ycsb.h"
+#include "analyzer/ycsb_clients.h"
 #include "analyzer/ycsb_object.h"
 #include "analyzer/ycsb_output.h"
 #include "analyzer/ycsb_summary.h"
@@ -12,6 +13,7 @@
 
 struct ycsb_command {
 	bool json;
+	bool clients;
 	struct ycsb_output output;
 	const char *output_path;
 	const char *summary_prefix;
@@ -22,7 +24,8 @@ struct ycsb_command {
 struct ycsb_inputs {
 	struct ycsb_file *files;
 	size_t count;
-	bool left_out; /* one or more could not be read */
+	struct ycsb_file together; /* clients of one run */
+	bool left_out;		   /* one or more could not be read */
 };
 
 static bool take_options(const struct ycsb_command *command, struct ycsb_options *options,
@@ -91,10 +94,13 @@ static bool print(const struct ycsb_command *command, const struct ycsb_inputs *
 	bool good = true;
 	if (command->json) {
 		json_t *object = ycsb_object(inputs->files, inputs->count);
+		json_put(object, "together", ycsb_runs_array(&inputs->together, 1, 0));
 		good = json_write(file, object, error);
 		json_decref(object);
 	} else {
 		ycsb_print(file, inputs->files, inputs->count, &command->output);
+		if (inputs->together.run_count > 0)
+			ycsb_print(file, &inputs->together, 1, &command->output);
 	}
 	return output_close(file, command->output_path, error) && good;
 }
@@ -118,6 +124,17 @@ static bool spare_inputs(const struct ycsb_command *command, const char *const *
 	return true;
 }
 
+/* Of clients that are one run the sum counts. */
+static bool write_summary(const struct ycsb_command *command, const struct ycsb_inputs *inputs,
+			  struct error *error)
+{
+	if (!command->summary_prefix)
+		return true;
+	if (command->clients && inputs->together.run_count > 0)
+		return ycsb_summary_write(command->summary_prefix, &inputs->together, 1, error);
+	return ycsb_summary_write(command->summary_prefix, inputs->files, inputs->count, error);
+}
+
 static int run(const struct ycsb_command *command, const char *const *paths, size_t count)
 {
 	struct error error = {0};
@@ -126,12 +143,12 @@ static int run(const struct ycsb_command *command, const char *const *paths, siz
 	bool done = take_options(command, &options, &error) && spare_inputs(command, paths, count, &error) &&
 		    read_files(paths, count, &options, &inputs, &error);
 	if (done && inputs.count > 0)
-		done = print(command, &inputs, &error) &&
-		       (!command->summary_prefix ||
-			ycsb_summary_write(command->summary_prefix, inputs.files, inputs.count, &error));
+		done = ycsb_clients(inputs.files, inputs.count, command->clients, &inputs.together, &error) &&
+		       print(command, &inputs, &error) && write_summary(command, &inputs, &error);
 	int status = !done ? error_print(&error) : inputs.left_out ? ERROR_INPUT : ERROR_NONE;
 	for (size_t i = 0; i < inputs.count; i++)
 		ycsb_file_free(&inputs.files[i]);
+	ycsb_file_free(&inputs.together);
 	free(inputs.files);
 	return status;
 }
@@ -141,6 +158,8 @@ int cmd_ycsb(int argc, char **argv)
 	struct ycsb_command command = {.offset_s = NAN};
 	const struct command_option rows[] = {
 		{"json", 0, OPTION_FLAG, &command.json, NULL, "one JSON object"},
+		{"clients", 0, OPTION_FLAG, &command.clients, NULL,
+		 "the files are of several clients of one run: show their sum too"},
 		{"brief", 0, OPTION_FLAG, &command.output.brief, NULL, "one line a run"},
 		{"series", 0, OPTION_FLAG, &command.output.series, NULL,
 		 "every interval of the status lines too"},

@@ -354,6 +354,8 @@ const char *ycsb_flag_name(enum ycsb_flag flag)
 		return "unpaired";
 	case YCSB_FLAG_START_IGNORED:
 		return "start-ignored";
+	case YCSB_FLAG_UNEVEN:
+		return "clients-uneven";
 	}
 	return "unknown";
 }

@@ -68,6 +68,7 @@ enum ycsb_flag {
 	YCSB_FLAG_UNPAIRED =
 		1u << 12, /* stands beside status lines or a summary of another run; kept apart */
 	YCSB_FLAG_START_IGNORED = 1u << 13, /* a start was given, and the file has a clock of its own */
+	YCSB_FLAG_UNEVEN = 1u << 14,	    /* clients together: their run times differ by more than 5% */
 };
 
 struct ycsb_return {
@@ -135,6 +136,7 @@ struct ycsb_run {
 	char client[YCSB_NAME_BYTES];  /* the "name | " prefix; empty without one */
 	char version[YCSB_NAME_BYTES]; /* as the client said and where it is true (Java 0.8.0 on); else empty
 					*/
+	unsigned clients;	       /* ycsb_clients.h: put together from so many; else 0 */
 	bool complete;		       /* the summary is there */
 	/* Of the summary. go-ycsb: operations without READ_MODIFY_WRITE over Takes(s); after a kill, of the
 	 * last block. */

@@ -66,6 +66,8 @@ static const struct {
 	{YCSB_FLAG_CUT_OFF, YCSB_WARNING, "the file ends within a line, whose last number may be cut"},
 	{YCSB_FLAG_UNPAIRED, YCSB_WARNING,
 	 "stands beside status lines or a summary of another run, and was kept apart from them"},
+	{YCSB_FLAG_UNEVEN, YCSB_WARNING,
+	 "the run times of the clients differ by more than 5%: for a part of the time not all of them ran"},
 	{YCSB_FLAG_START_IGNORED, YCSB_NOTE, "a start was given, and the file has a clock of its own"},
 };
 
@@ -154,7 +156,7 @@ static void take_sums(const struct ycsb_run *run, struct ycsb_audit *audit)
 	audit->operations_counted = audit->threads_busy = audit->mean_us = NAN;
 	if (run->operation_kinds == 0 || sums.foreign)
 		return;
-	if (is_go(run)) /* whole numbers, where its throughput has a rounded time in it */
+	if (is_go(run) || run->clients > 1) /* whole numbers, where its throughput has a rounded time in it */
 		audit->operations_done = sums.done - sums.pairs;
 	audit->operations_counted =
 		sums.done - sums.pairs + (run->phase == YCSB_PHASE_LOAD ? 0 : sums.failed);
@@ -178,7 +180,7 @@ static void check_identity(const struct ycsb_run *run, struct ycsb_audit *audit)
 {
 	char left[FORMAT_TEXT_BYTES], right[FORMAT_TEXT_BYTES];
 	double done = round(audit->operations_done), counted = audit->operations_counted;
-	if (!run->complete || isnan(counted) || (run->flags & YCSB_FLAG_CUT_OFF))
+	if (!run->complete || isnan(counted) || run->clients > 1 || (run->flags & YCSB_FLAG_CUT_OFF))
 		return;
 	if (is_go(run)) {
 		const struct ycsb_operation *total = ycsb_find_operation(run, "TOTAL");

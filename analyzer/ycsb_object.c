@@ -138,6 +138,7 @@ static json_t *run_object(const struct ycsb_run *run, const struct ycsb_audit *a
 	put_audit(object, run, audit);
 	json_put_bool(object, "complete", run->complete);
 	json_put_string(object, "client", run->client[0] ? run->client : NULL);
+	json_put(object, "clients", run->clients > 1 ? json_count(run->clients) : NULL);
 	json_put_string(object, "version", run->version[0] ? run->version : NULL);
 	json_put_count(object, "first_line", run->first_line);
 	for (size_t i = 0; i < run->operation_kinds; i++)
@@ -151,20 +152,26 @@ static json_t *run_object(const struct ycsb_run *run, const struct ycsb_audit *a
 	return object;
 }
 
+json_t *ycsb_runs_array(const struct ycsb_file *files, size_t count, size_t file)
+{
+	json_t *runs = json_array();
+	for (size_t r = 0; r < files[file].run_count; r++) {
+		struct ycsb_audit audit;
+		ycsb_audit(files, count, file, r, &audit);
+		json_array_append_new(runs, run_object(&files[file].runs[r], &audit));
+	}
+	return runs;
+}
+
 json_t *ycsb_object(const struct ycsb_file *files, size_t count)
 {
 	json_t *object = json_object(), *array = json_array();
 	for (size_t f = 0; f < count; f++) {
-		json_t *file = json_object(), *runs = json_array();
+		json_t *file = json_object();
 		json_put_string(file, "file", files[f].path);
 		json_put_string(file, "format", ycsb_format_name(files[f].format));
 		json_put_count(file, "unread_lines", files[f].unread_lines);
-		for (size_t r = 0; r < files[f].run_count; r++) {
-			struct ycsb_audit audit;
-			ycsb_audit(files, count, f, r, &audit);
-			json_array_append_new(runs, run_object(&files[f].runs[r], &audit));
-		}
-		json_put(file, "runs", runs);
+		json_put(file, "runs", ycsb_runs_array(files, count, f));
 		json_array_append_new(array, file);
 	}
 	json_put(object, "files", array);

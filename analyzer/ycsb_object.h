@@ -8,4 +8,7 @@
 /* {"files": [...]}; owned by the caller. Values that are not known are null. */
 json_t *ycsb_object(const struct ycsb_file *files, size_t count);
 
+/* The runs of one of the files alone, as an array. */
+json_t *ycsb_runs_array(const struct ycsb_file *files, size_t count, size_t file);
+
 #endif

@@ -214,6 +214,8 @@ static void print_heading(FILE *file, const struct ycsb_file *in, size_t index)
 {
 	const struct ycsb_run *run = &in->runs[index];
 	fputc('\n', file);
+	if (run->clients > 1)
+		fprintf(file, "%u ", run->clients);
 	print_safe(file, in->path);
 	fprintf(file, "  (%s", ycsb_format_name(run->format));
 	if (run->version[0]) {
@@ -224,7 +226,9 @@ static void print_heading(FILE *file, const struct ycsb_file *in, size_t index)
 		fputs(", client ", file);
 		print_safe(file, run->client);
 	}
-	if (in->run_count > 1)
+	if (in->run_count > 1 && run->clients > 1)
+		fprintf(file, ", run %zu of %zu", index + 1, in->run_count);
+	else if (in->run_count > 1)
 		fprintf(file, ", run %zu of %zu, from line %" PRIu64, index + 1, in->run_count,
 			run->first_line);
 	fputs(")\n", file);

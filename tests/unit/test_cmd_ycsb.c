@@ -136,6 +136,29 @@ Test(cmd_ycsb, a_name_that_is_no_utf8_is_kept)
 	json_decref(root);
 }
 
+Test(cmd_ycsb, clients_of_one_run)
+{
+	write_input("Command line: -t -threads 2\n[OVERALL], RunTime(ms), 1000\n[OVERALL], "
+		    "Throughput(ops/sec), 50.0\n[READ], Operations, 50\n");
+	cr_assert_eq(ycsb("--json", "--clients", input_path), 0);
+	json_t *root = read_json();
+	cr_assert_eq(json_array_size(json_object_get(root, "together")), 0, "one client is no group");
+	json_decref(root);
+	char other[256];
+	snprintf(other, sizeof other, "%s", support_path("other"));
+	char *argv[] = {"ycsb", "-o", out_path, "--json", "--clients", input_path, other, NULL};
+	const char *text = "[OVERALL], RunTime(ms), 1000\n[OVERALL], Throughput(ops/sec), 70.0\n[READ], "
+			   "Operations, 70\n";
+	support_write_file(other, text, strlen(text));
+	cr_assert_eq(cmd_ycsb(7, argv), 0);
+	root = read_json();
+	json_t *run = json_array_get(json_object_get(root, "together"), 0);
+	cr_assert_eq(json_integer_value(json_object_get(run, "clients")), 2);
+	cr_assert_float_eq(real(run, "throughput_ops_s"), 120, 0);
+	cr_assert_eq(json_array_size(json_object_get(root, "files")), 2);
+	json_decref(root);
+}
+
 /* ---- bad input --------------------------------------------------------------------------------------- */
 
 Test(cmd_ycsb, a_line_that_cannot_be_read_is_named_and_the_rest_used)
