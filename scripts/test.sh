@@ -106,7 +106,7 @@ summed_step() {
 
 unit_tests() {
 	local source name
-	for source in tests/unit/test_*.c; do
+	for source in tests/unit/test_*.c tests/unit/arch/"$(uname -m)"/test_*.c; do
 		name=$(basename "$source" .c)
 		# shellcheck disable=SC2053 # a pattern on purpose
 		[[ -e $source && $name == test_${filter:-*} ]] || continue

@@ -1,16 +1,20 @@
 # Unit tests: tests/unit/test_X.c is one Criterion program over the modules of the analyzer, trace/, bench/ and
 # the shim.
-unit_sources  := $(wildcard tests/unit/test_*.c)
-unit_programs := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_sources))
+unit_sources  := $(wildcard tests/unit/test_*.c tests/unit/arch/$(ARCH)/test_*.c)
+unit_programs := $(patsubst %.c,$(BUILD)/tests/unit/%,$(notdir $(unit_sources)))
 unit_support  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/support_shim.c,$(wildcard tests/unit/support_*.c)))
 
 # Modules of the shim that have unit tests, as they are in libmtrace.so, and the tests' stand-ins for what these call.
-UNIT_SHIM_TESTS   := mapsnap ring_growth config config_path free_stack ring ring_file ring_slots sampling stacks
-unit_shim_modules := clock config diag maps mapsnap own program ring ring_file ring_slots sampling stacks tcmalloc_text
+UNIT_SHIM_TESTS   := patch_site mapsnap ring_growth config config_path free_stack ring ring_file ring_slots sampling stacks
+unit_shim_modules := arch/$(ARCH)/patch_site clock config diag maps mapsnap own program ring ring_file ring_slots sampling stacks tcmalloc_text
 UNIT_SHIM_OBJECTS := $(BUILD)/libshimmodules.a
 $(UNIT_SHIM_OBJECTS): $(unit_shim_modules:%=$(BUILD)/pic/shim/%.o) $(BUILD)/tests/unit/support_shim.o
 	rm -f $@ && ar rcs $@ $^
 $(BUILD)/tests/unit/support_shim.o $(UNIT_SHIM_TESTS:%=$(BUILD)/tests/unit/test_%.o): CPPFLAGS += -Ishim/arch/$(ARCH)
+
+$(BUILD)/tests/unit/test_%.o: tests/unit/arch/$(ARCH)/test_%.c
+	@mkdir -p $(@D)
+	$(compile) -c -o $@ $<
 
 $(BUILD)/libmodules.a: $(filter-out $(BUILD)/analyzer/main.o,$(analyzer_objects)) $(filter-out $(BUILD)/bench/engine_%.o,$(bench_objects))
 	rm -f $@ && ar rcs $@ $^
@@ -24,7 +28,7 @@ bench_programs := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard t
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(trace_support) $(BUILD)/libmodules.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 .PHONY: bench-programs
-bench-programs: $(bench_programs) ## build tests/bench: decode_speed
+bench-programs: $(bench_programs) ## build tests/bench: decode_speed, ycsb_speed
 
 # Host tests: guests that run with and without the shim. lib*.c become shared objects, *.cc C++ programs.
 host_guests := $(patsubst tests/host/%.c,$(BUILD)/host/%,$(filter-out tests/host/lib%.c,$(wildcard tests/host/*.c))) \
