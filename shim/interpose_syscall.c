@@ -4,6 +4,7 @@
 #include "shim/region.h"
 
 #include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <sys/uio.h>
 
 #include "shim/registry.h"
@@ -20,6 +21,27 @@
 static bool is_memory_option(long option)
 {
 	return option == PR_SET_VMA || option == PR_SET_THP_DISABLE;
+}
+
+/* Before the call: after it the thread may do no more than read, write and end. Returns the thread that it
+ * closes. */
+static struct thread *seal(bool strict)
+{
+	struct thread *thread = strict ? thread_enter_region() : NULL;
+	if (thread)
+		thread->sealed = true;
+	return thread;
+}
+
+static void unseal_unless(bool succeeded, struct thread *thread)
+{
+	if (thread && !succeeded)
+		thread->sealed = false;
+}
+
+static bool is_strict_prctl(long option, long mode)
+{
+	return option == PR_SET_SECCOMP && mode == SECCOMP_MODE_STRICT;
 }
 
 static void record_prctl(struct thread *thread, long option, long a, long b, long c, long result)
@@ -44,7 +66,9 @@ HOOK int prctl(int option, ...)
 	region_resolve();
 	if (unlikely(!hooks_ready))
 		return (int)bare(arch_syscall(SYS_prctl, option, a[0], a[1], a[2], a[3], 0));
+	struct thread *sealed = seal(is_strict_prctl(option, a[0]));
 	int result = real.prctl(option, a[0], a[1], a[2], a[3]);
+	unseal_unless(result == 0, sealed);
 	struct thread *thread = is_memory_option(option) ? thread_enter_region() : NULL;
 	if (thread)
 		record_prctl(thread, option, a[0], a[1], a[2], result);
@@ -139,6 +163,14 @@ static __attribute__((noinline)) long syscall_recorded(long number, const long *
 	return result;
 }
 
+static __attribute__((noinline)) long syscall_strict(long number, const long *a)
+{
+	struct thread *sealed = seal(true);
+	long result = real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	unseal_unless(result == 0, sealed);
+	return result;
+}
+
 static __attribute__((noinline)) long syscall_mmap(const long *a)
 {
 	struct thread *thread = region_enter();
@@ -164,6 +196,9 @@ HOOK long syscall_hook(long number, long a, long b, long c, long d, long e, long
 	region_resolve();
 	if (unlikely(!hooks_ready))
 		return bare(arch_syscall(number, a, b, c, d, e, f));
+	if (unlikely((number == SYS_prctl && is_strict_prctl(a, b)) ||
+		     (number == SYS_seccomp && a == SECCOMP_SET_MODE_STRICT)))
+		return syscall_strict(number, (long[]){a, b, c, d, e, f});
 	if (is_recorded(number))
 		return syscall_recorded(number, (long[]){a, b, c, d, e, f});
 	if (number == SYS_mmap)

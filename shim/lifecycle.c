@@ -407,7 +407,8 @@ static bool guard_is_stale(const struct thread *thread, uintptr_t frame)
 {
 	size_t reach = thread->guard == GUARD_WRITE ? SIGNAL_FRAME_BYTES_MIN : 0;
 	stack_t stack;
-	if (frame + reach < thread->guard_frame || raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
+	if (frame + reach < thread->guard_frame || thread->sealed ||
+	    raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
 		return false;
 	return !(stack.ss_flags & SS_ONSTACK);
 }

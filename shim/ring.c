@@ -126,11 +126,19 @@ static bool open_next(struct thread *thread, uint64_t time, size_t need)
 	return true;
 }
 
+/* A sealed thread takes what is there: neither can it keep signals away, nor wake the writer. */
+static __attribute__((noinline)) uint8_t *make_room_sealed(struct thread *thread, uint64_t time, size_t need)
+{
+	return still_has_room(thread, need) || open_next(thread, time, need) ? thread->position : NULL;
+}
+
 /* Signals wait: a handler that left the queue or a free stack half changed, by a jump, would break them for
  * everybody. */
 __attribute__((noinline)) uint8_t *ring_make_room(struct thread *thread, uint64_t time, size_t need)
 {
 	uint64_t signals;
+	if (unlikely(thread->sealed))
+		return make_room_sealed(thread, time, need);
 	raw_block_signals(&signals);
 	bool room = still_has_room(thread, need) || open_next(thread, time, need);
 	raw_restore_signals(&signals);

@@ -137,8 +137,8 @@ static uint32_t intern(struct thread *thread, uint64_t time, uint64_t hash, cons
 uint32_t stacks_current(struct thread *thread, uint64_t time, unsigned depth)
 {
 	uint64_t frames[CODEC_STACK_DEPTH_MAX + 8];
-	if (!stacks.table)
-		return 0;
+	if (!stacks.table || thread->sealed)
+		return 0; /* unwinding asks the kernel what can be read */
 	unsigned count = unwind_stack(thread, frames, depth + 8);
 	if (count == 0)
 		return 0;

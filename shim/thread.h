@@ -62,6 +62,7 @@ struct thread {
 	uint8_t guard; /* enum guard */
 	bool warm;     /* the unwinder has been here: it will not allocate or open anything any more */
 	bool warming;  /* it is here for the first time: what it allocates is recorded without a stack */
+	bool sealed;   /* may not call the kernel (strict seccomp): any call of ours would kill it */
 	uint8_t exit_rounds;	/* of thread-specific destructors gone through */
 	uintptr_t guard_frame;	/* of the hook at work */
 	uintptr_t region_frame; /* of the region hook that is in its next function; 0: none */
