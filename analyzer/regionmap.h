@@ -26,8 +26,8 @@ struct region {
 	uint64_t end;	 /* greater than start */
 	uint64_t file;	 /* REGION_FILE_*, otherwise stands for device and inode */
 	uint32_t owner;	 /* index into the owners */
-	uint32_t listed; /* not settled: tells the lines of a reading apart, whose borders mean something;
-			    else 0 */
+	uint32_t listed; /* what stands for itself: a line of a reading, a large block; not joined with a
+			    neighbour that has another number here */
 	uint8_t state;	 /* enum region_state */
 	bool settled;	 /* the owner is known; otherwise it is a guess that later facts may correct */
 };

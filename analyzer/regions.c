@@ -83,10 +83,10 @@ bool regions_unknown(struct regions *regions, struct region *out)
 	return out->owner != OWNER_NONE;
 }
 
-void regions_hint(struct regions *regions, uint64_t address, enum owner_kind kind)
+void regions_hint(struct regions *regions, uint64_t address, uint64_t bytes, enum owner_kind kind)
 {
 	if (regions->hint_count < HINTS_MAX)
-		regions->hints[regions->hint_count++] = (struct region_hint){address, kind};
+		regions->hints[regions->hint_count++] = (struct region_hint){address, bytes, kind};
 }
 
 /* ---- mmap and munmap ------------------------------------------------------------------------------------
@@ -378,10 +378,51 @@ static bool apply(struct regions *regions, const struct trace_event *event)
 	}
 }
 
-static bool is_mapped_block(const struct regions *regions, const struct trace_event *event)
+/* ---- blocks with a mapping of their own -----------------------------------------------------------------
+ */
+
+static bool may_be_mapped(const struct regions *regions, uint64_t address)
 {
-	return event_is_allocation(event->kind) && event->size_bytes >= MAPPED_BLOCK_BYTES &&
-	       event->address % regions->page_bytes == MAPPED_BLOCK_OFFSET;
+	return address % regions->page_bytes == MAPPED_BLOCK_OFFSET;
+}
+
+/* Header before the block and size field behind it, in whole pages (glibc's malloc.c, sysmalloc_mmap). */
+static void on_block(struct regions *regions, uint64_t address, uint64_t bytes)
+{
+	uint64_t whole_bytes = end_of(0, bytes, regions->page_bytes);
+	if (!may_be_mapped(regions, address) || bytes < MAPPED_BLOCK_BYTES)
+		return;
+	if (whole_bytes - bytes < MAPPED_BLOCK_OFFSET + 8)
+		whole_bytes += regions->page_bytes;
+	regions_hint(regions, address, whole_bytes, OWNER_PTMALLOC_MMAP);
+}
+
+/* libc unmaps it without a hook, and something else may lie there when the next reading comes. */
+static bool on_block_gone(struct regions *regions, uint64_t address)
+{
+	size_t kept = 0;
+	if (!may_be_mapped(regions, address))
+		return true;
+	for (size_t i = 0; i < regions->hint_count; i++)
+		if (regions->hints[i].address != address)
+			regions->hints[kept++] = regions->hints[i];
+	regions->hint_count = kept;
+	const struct region *region = regionmap_at(&regions->map, address);
+	bool its_own = region && region->start == address - MAPPED_BLOCK_OFFSET &&
+		       regions->owners.items[region->owner].kind == OWNER_PTMALLOC_MMAP;
+	return !its_own || regions_cut(regions, region->start, region->end);
+}
+
+static bool on_allocator_call(struct regions *regions, const struct trace_event *event)
+{
+	bool good = true;
+	if (event_is_free(event->kind))
+		good = on_block_gone(regions, event->address);
+	if (event->kind == EVENT_REALLOC && event->old_address != event->address)
+		good = on_block_gone(regions, event->old_address);
+	if (event_is_allocation(event->kind) || event->kind == EVENT_REALLOC)
+		on_block(regions, event->address, event->size_bytes);
+	return good;
 }
 
 bool regions_event(struct regions *regions, const struct trace_event *event, struct error *error)
@@ -389,11 +430,8 @@ bool regions_event(struct regions *regions, const struct trace_event *event, str
 	if ((regions->next_reading <= event->time || regions->moves_count) &&
 	    !regions_until(regions, event->time, error))
 		return false;
-	if (event->kind < EVENT_MMAP) {
-		if (is_mapped_block(regions, event))
-			regions_hint(regions, event->address, OWNER_PTMALLOC_MMAP);
-		return true;
-	}
+	if (event->kind < EVENT_MMAP)
+		return on_allocator_call(regions, event) || out_of_memory(error);
 	return event->result < 0 || apply(regions, event) || out_of_memory(error);
 }
 

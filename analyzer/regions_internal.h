@@ -7,6 +7,7 @@
 /* An address that tells what the mapping around it is. */
 struct region_hint {
 	uint64_t address;
+	uint64_t bytes; /* from the page of the address on; 0: all of the mapping */
 	enum owner_kind kind;
 };
 
@@ -53,7 +54,7 @@ void regions_peaks(struct regions *regions);
 /* Memory of which nothing more is known; `start` and `end` are to be filled in. */
 bool regions_unknown(struct regions *regions, struct region *out);
 
-void regions_hint(struct regions *regions, uint64_t address, enum owner_kind kind);
+void regions_hint(struct regions *regions, uint64_t address, uint64_t bytes, enum owner_kind kind);
 
 /* ---- regions_reading.c --------------------------------------------------------------------------------- */
 

@@ -42,7 +42,7 @@ static struct region both(const struct region *old, const struct region *listed,
 	if (old->settled && !has_anon_name(mapping)) {
 		result.owner = old->owner;
 		result.settled = true;
-		result.listed = 0;
+		result.listed = old->listed;
 	}
 	return result;
 }
@@ -136,7 +136,7 @@ static bool claim(struct regions *regions, uint64_t start, uint64_t end, enum ow
 		if (!region.settled) {
 			region.owner = owner;
 			region.settled = true;
-			region.listed = 0;
+			region.listed = kind == OWNER_PTMALLOC_MMAP ? (uint32_t)(start >> 12) : 0;
 		}
 		if (!regions_put(regions, &region))
 			return false;
@@ -159,21 +159,29 @@ bool regions_settle_stack(struct regions *regions, uint64_t address)
 	if (region && !region->settled && region->state == REGION_COMMITTED)
 		return claim_stack(regions, region);
 	if (address && !region)
-		regions_hint(regions, address, OWNER_THREAD_STACK);
+		regions_hint(regions, address, 0, OWNER_THREAD_STACK);
 	return true;
 }
 
+/* Not joined with others: it will go alone. */
+static bool claim_block(struct regions *regions, const struct region *region, const struct region_hint *hint)
+{
+	uint64_t start = hint->address / regions->page_bytes * regions->page_bytes;
+	uint64_t bytes = region->end - start < hint->bytes ? region->end - start : hint->bytes;
+	return claim(regions, start, start + bytes, hint->kind);
+}
+
+/* The newest first: what was there before may be gone. */
 static bool follow_hints(struct regions *regions)
 {
 	bool good = true;
-	for (size_t i = 0; good && i < regions->hint_count; i++) {
+	for (size_t i = regions->hint_count; good && i-- > 0;) {
 		const struct region_hint *hint = &regions->hints[i];
 		const struct region *region = regionmap_at(&regions->map, hint->address);
 		if (!region || region->settled || region->state != REGION_COMMITTED)
 			continue;
-		good = hint->kind == OWNER_THREAD_STACK
-			       ? claim_stack(regions, region)
-			       : claim(regions, region->start, region->end, hint->kind);
+		good = hint->kind == OWNER_THREAD_STACK ? claim_stack(regions, region)
+							: claim_block(regions, region, hint);
 	}
 	regions->hint_count = 0;
 	return good;
@@ -270,7 +278,7 @@ bool regions_read_until(struct regions *regions, uint64_t time, struct error *er
 	while (good && maps_reader_next(regions->readings, time, &maps, error)) {
 		good = apply_block(regions, &maps);
 		if (maps.own_stack)
-			regions_hint(regions, maps.own_stack, OWNER_THREAD_STACK);
+			regions_hint(regions, maps.own_stack, 0, OWNER_THREAD_STACK);
 	}
 	if (good && !error->code)
 		good = settle(regions, time);

@@ -250,6 +250,7 @@ static void write_later(struct support_trace *trace)
 						   {SOMEWHERE + PAGE, SOMEWHERE + 8 * MIB, RW, 0, ""},
 						   {SOMEWHERE + 16 * MIB, SOMEWHERE + 17 * MIB, RW, 0, ""},
 						   {SOMEWHERE + 32 * MIB, SOMEWHERE + 33 * MIB, RW, 0, ""},
+						   {SOMEWHERE + 48 * MIB, SOMEWHERE + 49 * MIB, RW, 0, ""},
 						   {0}});
 }
 
@@ -265,11 +266,27 @@ Test(regions_reading, what_was_seen_before_the_reading_explains_it)
 						  .time = 21,
 						  .address = SOMEWHERE + 32 * MIB + 64,
 						  .size_bytes = MIB - 100});
+	/* Blocks that are gone explain nothing: one freed, one whose place a stack has since. */
+	support_call(world, &(struct trace_event){.kind = EVENT_MALLOC,
+						  .time = 5,
+						  .address = SOMEWHERE + 48 * MIB + 16,
+						  .size_bytes = MIB});
+	support_call(world, &(struct trace_event){
+				    .kind = EVENT_FREE, .time = 6, .address = SOMEWHERE + 48 * MIB + 16});
+	support_call(world, &(struct trace_event){.kind = EVENT_MALLOC,
+						  .time = 7,
+						  .address = SOMEWHERE + 4 * MIB + 16,
+						  .size_bytes = MIB});
+	start_thread(world, 30, SOMEWHERE + 8 * MIB - 200);
 	support_until(world, UINT64_MAX);
 	support_owner_is(world, "thread-stack", PAGE, 8 * MIB - PAGE, 0);
 	cr_owner_at(world, SOMEWHERE + 16 * MIB, "ptmalloc-mmap");
+	cr_owner_at(world, SOMEWHERE + 48 * MIB, "other");
 	cr_owner_at(world, SOMEWHERE + 32 * MIB, "other");
-	support_peak_is(world, "other", REGION_COMMITTED, MIB + PAGE); /* no passing guess counts */
+	support_call(world, &(struct trace_event){
+				    .kind = EVENT_FREE, .time = 150, .address = SOMEWHERE + 16 * MIB + 16});
+	cr_owner_at(world, SOMEWHERE + 16 * MIB, "nothing");		   /* libc unmaps it at once */
+	support_peak_is(world, "other", REGION_COMMITTED, 2 * MIB + PAGE); /* no passing guess counts */
 	support_regions_close(world);
 }
 
