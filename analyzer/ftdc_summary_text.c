@@ -123,7 +123,7 @@ static void print_thp(FILE *file, const struct ftdc_summary *summary, const stru
 		    text_or(ftdc, "hostInfo.extra.thp_defrag", "?", &defrag),
 		    text_or(ftdc, "hostInfo.extra.thp_max_ptes_none", "?", &none));
 	else
-		row(file, "huge pages", "settings unknown: MongoDB records them from 8.0 on");
+		row(file, "huge pages", "settings not recorded (MongoDB on Linux does from 8.0 on)");
 	if (ftdc_point_has(&summary->last, FIGURE_THP_OPTED_IN))
 		row(file, "", "mongod %s",
 		    summary->last.figures[FIGURE_THP_OPTED_IN] ? "takes part where they are enabled"
@@ -160,19 +160,27 @@ static const char *bytes_text(char *text, const struct ftdc_point *point, enum f
 	return format_bytes(text, (double)point->figures[figure] * factor);
 }
 
+static const char *count_text(char *text, const struct ftdc_point *point, enum ftdc_figure figure)
+{
+	if (!ftdc_point_has(point, figure) || point->figures[figure] < 0)
+		return "-";
+	return format_count(text, (uint64_t)point->figures[figure]);
+}
+
 static void print_caches(FILE *file, const struct ftdc_summary *summary, const struct ftdc *ftdc)
 {
 	const struct ftdc_point *last = &summary->last;
 	struct text disabled;
-	char limit[FORMAT_TEXT_BYTES], unused[FORMAT_TEXT_BYTES];
+	char limit[FORMAT_TEXT_BYTES], unused[FORMAT_TEXT_BYTES], threads[FORMAT_TEXT_BYTES];
 	row(file, "per-CPU caches", "%s: %s", ftdc_per_cpu_name(summary->per_cpu),
 	    per_cpu_meaning(summary->per_cpu));
 	if (summary->first_per_cpu != summary->per_cpu)
 		row(file, "", "%s at the start", ftdc_per_cpu_name(summary->first_per_cpu));
 	if (ftdc_point_has(last, FIGURE_PER_CPU_CACHES))
-		row(file, "", "capacity %s a CPU, free in them %s",
+		row(file, "", "capacity %s a CPU, free in them %s; caches per thread: %s",
 		    bytes_text(limit, last, FIGURE_PER_CPU_MAX_BYTES, 1),
-		    bytes_text(unused, last, FIGURE_PER_CPU_FREE_BYTES, 1));
+		    bytes_text(unused, last, FIGURE_PER_CPU_FREE_BYTES, 1),
+		    count_text(threads, last, FIGURE_THREAD_CACHES));
 	if (ftdc_text(ftdc, "hostInfo.extra.glibc_pthread_rseq_disabled", disabled.at, sizeof disabled.at))
 		row(file, "rseq", "glibc's use of it is %s (GLIBC_TUNABLES, glibc.pthread.rseq)",
 		    strcmp(disabled.at, "true") == 0 ? "switched off" : "not switched off");

@@ -18,6 +18,8 @@ struct ftdc_table {
 	struct ftdc_names *names;
 	const int64_t **cells; /* by name: the values of the chunk, NULL where it has none */
 	size_t cells_capacity;
+	char *row; /* of csv, while it is made */
+	size_t row_capacity;
 	char **keys; /* by name: as a JSON string and a colon */
 	size_t keys_count, keys_capacity;
 };
