@@ -1,5 +1,7 @@
-/* Any text is read as YCSB's or refused with a reason; what was read is in order and within its bounds. */
-#include "analyzer/ycsb.h"
+/* Any text is read as YCSB's or refused with a reason; what was read is in order and within its bounds, can
+ * be audited, and put together with itself. */
+#include "analyzer/ycsb_audit.h"
+#include "analyzer/ycsb_clients.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_operation(const struct ycsb_operation *operation)
@@ -8,6 +10,8 @@ static void check_operation(const struct ycsb_operation *operation)
 	for (size_t i = 0; i < operation->percentile_count; i++)
 		require(operation->percentiles[i].percentile >= 0 &&
 			operation->percentiles[i].percentile <= 100);
+	for (size_t i = 1; i < operation->bucket_count; i++)
+		require(operation->buckets[i].at > operation->buckets[i - 1].at);
 	for (size_t i = 0; i < operation->return_count; i++)
 		require(memchr(operation->returns[i].name, 0, sizeof operation->returns[i].name));
 }
@@ -35,6 +39,31 @@ static void check_file(const struct ycsb_file *file)
 		check_run(&file->runs[i]);
 }
 
+static void check_audit(const struct ycsb_file *file)
+{
+	for (size_t i = 0; i < file->run_count && i < 100; i++) {
+		struct ycsb_audit audit;
+		ycsb_audit(file, 1, 0, i, &audit);
+		require(audit.finding_count <= YCSB_FINDINGS_MAX);
+		for (size_t f = 0; f < audit.finding_count; f++)
+			require(audit.findings[f].severity <= audit.worst);
+	}
+}
+
+/* Twice the same file is two clients of every run. */
+static void check_clients(const struct ycsb_file *file)
+{
+	const struct ycsb_file twice[] = {*file, *file};
+	struct ycsb_file together;
+	struct error error = {0};
+	require(ycsb_clients(twice, 2, true, &together, &error));
+	require(together.run_count >= 1 && together.run_count <= file->run_count);
+	for (size_t i = 0; i < together.run_count; i++)
+		for (size_t o = 0; o < together.runs[i].operation_kinds; o++)
+			check_operation(&together.runs[i].operations[o]);
+	ycsb_file_free(&together);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	static char path[64];
@@ -47,6 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct error error = {0};
 	if (ycsb_read(path, &options, &file, &error)) {
 		check_file(&file);
+		check_audit(&file);
+		check_clients(&file);
 		ycsb_file_free(&file);
 	} else {
 		require(error.code == ERROR_INPUT && error.text[0] && !strcmp(error.file, path));
