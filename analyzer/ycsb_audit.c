@@ -255,13 +255,30 @@ static uint64_t loaded_records(const struct ycsb_run *load)
 	return insert && load->insert_count == YCSB_UNKNOWN ? insert->count : YCSB_UNKNOWN;
 }
 
+/* A -p of the load's command line that the run's lacks leaves the run to its workload file. */
+static void check_missing_records(const struct ycsb_run *run, const struct ycsb_run *load,
+				  struct ycsb_audit *audit)
+{
+	char count[FORMAT_TEXT_BYTES];
+	if (run->phase != YCSB_PHASE_RUN || is_go(run) || load->record_count == YCSB_UNKNOWN)
+		return;
+	find(audit, YCSB_WARNING, "record-count-default",
+	     "the load was given %s records on its command line and the run was given none: what its "
+	     "workload "
+	     "file says holds",
+	     format_count(count, load->record_count));
+}
+
 static void check_records(const struct ycsb_run *run, const struct ycsb_run *load, struct ycsb_audit *audit)
 {
 	char left[FORMAT_TEXT_BYTES], right[FORMAT_TEXT_BYTES];
 	uint64_t loaded = load ? loaded_records(load) : YCSB_UNKNOWN;
-	if (run->phase == YCSB_PHASE_LOAD || loaded == YCSB_UNKNOWN || run->record_count == YCSB_UNKNOWN ||
-	    loaded == run->record_count)
+	if (run->phase == YCSB_PHASE_LOAD || loaded == YCSB_UNKNOWN || loaded == run->record_count)
 		return;
+	if (run->record_count == YCSB_UNKNOWN) {
+		check_missing_records(run, load, audit);
+		return;
+	}
 	find(audit, YCSB_WARNING, "record-count",
 	     "the load made %s records and the run works on %s: another share of the data is in the caches "
 	     "than meant",

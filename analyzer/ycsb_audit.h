@@ -35,7 +35,7 @@ enum ycsb_severity {
 };
 
 struct ycsb_finding {
-	const char *id; /* stable: ycsb_flag_name(), or one of the audit's own (README of docs/JSON.md) */
+	const char *id; /* stable: ycsb_flag_name(), or one of the audit's own: docs/JSON.md lists all */
 	enum ycsb_severity severity;
 	char text[320]; /* one sentence without a full stop */
 };

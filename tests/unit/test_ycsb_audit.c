@@ -219,6 +219,9 @@ Test(ycsb_audit, a_run_on_other_records_than_were_loaded)
 	cr_assert_null(found("record-count"), "one of several clients");
 	audit_text(LOAD("-p recordcount=10000", "10000") RUN("-threads 1"), 1);
 	cr_assert_null(found("record-count"), "not known of the run");
+	expect("record-count-default", YCSB_WARNING, "given 10,000 records");
+	audit_text(LOAD("-threads 1", "1000") RUN("-threads 1"), 1);
+	expect_none();
 }
 
 Test(ycsb_audit, the_nearest_load_before_the_run_counts)
