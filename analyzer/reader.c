@@ -253,6 +253,8 @@ static void find_start(struct trace *trace)
 		trace->info.first_time = trace->blocks[0].first_time;
 	if (!trace->info.first_time)
 		trace->info.first_time = trace->start_time;
+	if (trace->info.last_time < trace->info.first_time) /* killed before the first block */
+		trace->info.last_time = trace->info.first_time;
 }
 
 static bool read_all(struct trace *trace, struct error *error)

@@ -579,3 +579,19 @@ Test(reader, an_end_that_other_blocks_follow_is_none)
 	cr_assert_eq(trace_damage_count(trace), 0);
 	trace_close(trace);
 }
+
+/* Killed before the shim had written its first block: that took no time, not the machine's uptime backwards. */
+Test(reader, a_trace_without_blocks_has_no_length)
+{
+	const char *path = support_path("none.mtr");
+	struct error error = {0};
+	struct support_trace *writer = support_open(path, &(struct support_options){0});
+	support_kill(writer);
+	struct trace *trace = trace_open(path, &error);
+	cr_assert(trace, "%s", error.text);
+	const struct trace_info *info = trace_info(trace);
+	cr_expect_eq(info->first_time, SUPPORT_START_TIME);
+	cr_expect_eq(info->last_time, SUPPORT_START_TIME);
+	cr_expect_eq(trace_seconds(trace, info->last_time), 0);
+	trace_close(trace);
+}
