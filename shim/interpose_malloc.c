@@ -126,8 +126,9 @@ SET_HOOK void *SET_NAME(calloc)(size_t count, size_t size)
  */
 
 /* Any free but the common one: free(NULL), blocks of the arena, threads that are not (yet) recorded. Between
- * free_begin and free_end the next function is called, where free_begin says so. */
-static bool free_begin(void *block, struct thread **recorded)
+ * free_begin and free_end the next function is called, where free_begin says so. Inline, since the guard
+ * holds for what lies below the frame that sets it: below the hook's. */
+ALWAYS_INLINE bool free_begin(void *block, struct thread **recorded)
 {
 	struct thread *thread = thread_enter_any();
 	bool own = bootstrap_owns(block);

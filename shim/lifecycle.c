@@ -374,6 +374,9 @@ void lifecycle_after_fork(bool detaching)
 		return;
 	int error = errno;
 	life.pid = raw_pid();
+	if (life.alive)
+		*life.alive = 0;
+	rings_forget_threads();
 	if (life.wanted && (config.children || detaching))
 		start_anew();
 	else

@@ -70,6 +70,9 @@ void rings_release_slot(struct thread *thread);
 /* Slots in use have an index below this. */
 uint32_t rings_slots_end(void);
 struct thread *rings_thread(uint32_t index);
+
+/* In a forked child: no thread of the parent is recorded here. */
+void rings_forget_threads(void);
 struct ring_slot *rings_slot(uint32_t index);
 
 /* Counters that belong to no slot: exact, shared, atomic. Usable as soon as rings_create() has been called.

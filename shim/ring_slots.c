@@ -20,6 +20,17 @@ uint32_t rings_slots_end(void)
 	return atomic_load_explicit(&rings.slots_end, memory_order_acquire);
 }
 
+/* The kernel has wiped them (MADV_WIPEONFORK). Emulators say so and have not: two writers would share a ring.
+ */
+void rings_forget_threads(void)
+{
+	for (uint32_t i = 0; i < rings_slots_end(); i++) {
+		struct thread *thread = rings_thread(i);
+		if (thread->slot)
+			memset(thread, 0, sizeof *thread);
+	}
+}
+
 struct thread *rings_take_slot(void)
 {
 	uint32_t index;

@@ -23,6 +23,10 @@ $(BUILD)/host/earlynow: tests/host/early.c $(BUILD)/host/libearlynow.so
 
 host_guests += $(BUILD)/host/earlynow
 
+ifeq ($(ARCH),aarch64)
+include tests/host/arm64/module.mk
+endif
+
 # tcstats.c with some of google/tcmalloc's functions missing, and with gperftools'.
 tcstats_variants := $(BUILD)/host/tcstats-part $(BUILD)/host/tcstats-gperftools
 $(BUILD)/host/tcstats-part: TCSTATS := -DTCSTATS_PART
