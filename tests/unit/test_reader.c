@@ -580,7 +580,8 @@ Test(reader, an_end_that_other_blocks_follow_is_none)
 	trace_close(trace);
 }
 
-/* Killed before the shim had written its first block: that took no time, not the machine's uptime backwards. */
+/* Killed before the shim had written its first block: that took no time, not the machine's uptime backwards.
+ */
 Test(reader, a_trace_without_blocks_has_no_length)
 {
 	const char *path = support_path("none.mtr");
