@@ -72,10 +72,10 @@ struct stage {
 	struct merge_stats stats;
 	struct rseq_watch rseq;
 	struct regions *regions; /* as they were at the end */
-	bool wrapped;	       /* a flight recorder that has lost its beginning: live bytes are not known */
-	double max_huge_age_s; /* oldest AnonHugePages figure; NaN where there is none */
-	double clock_step_s;   /* largest change of the wall clock against CLOCK_MONOTONIC within one row */
-	char **unmatched;      /* modules without names: "PATH: reason" */
+	bool wrapped;		 /* a flight recorder that has lost its beginning: live bytes are not known */
+	double max_huge_age_s;	 /* oldest AnonHugePages figure; NaN where there is none */
+	double clock_step_s;	 /* largest change of the wall clock against CLOCK_MONOTONIC within one row */
+	char **unmatched;	 /* modules without names: "PATH: reason" */
 	size_t unmatched_count;
 };
 

@@ -47,15 +47,15 @@ _Static_assert(sizeof(struct file_header) == 64, "file_header is 64 bytes");
 enum block_type {
 	BLOCK_PROCESS =
 		1, /* text, `key=value` lines: who, where, how (FORMAT.md lists the keys); at one page */
-	BLOCK_EVENTS = 2,   /* pieces */
-	BLOCK_STACKS = 3,   /* stack records (codec.h), a keyframe's */
-	BLOCK_MODULES = 4,  /* struct module_record, each followed by its build-id and path */
-	BLOCK_THREADS = 5,  /* struct thread_record */
-	BLOCK_SNAPSHOT = 6, /* struct snapshot */
-	BLOCK_MARK = 7,	    /* struct clock_mark: a watermark alone */
-	BLOCK_END = 8,	    /* struct end_record: the trace is complete */
+	BLOCK_EVENTS = 2,    /* pieces */
+	BLOCK_STACKS = 3,    /* stack records (codec.h), a keyframe's */
+	BLOCK_MODULES = 4,   /* struct module_record, each followed by its build-id and path */
+	BLOCK_THREADS = 5,   /* struct thread_record */
+	BLOCK_SNAPSHOT = 6,  /* struct snapshot */
+	BLOCK_MARK = 7,	     /* struct clock_mark: a watermark alone */
+	BLOCK_END = 8,	     /* struct end_record: the trace is complete */
 	BLOCK_ALLOCATOR = 9, /* struct allocator_record and its lines: the allocator's own figures */
-	BLOCK_MAPS = 10, /* struct maps_header, then what it counts: the process's mappings */
+	BLOCK_MAPS = 10,     /* struct maps_header, then what it counts: the process's mappings */
 };
 
 #define BLOCK_MAGIC	      0x4b4c4254u /* "TBLK" */
