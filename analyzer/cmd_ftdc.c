@@ -200,6 +200,20 @@ static int run(struct ftdc_command *command, const char *path)
 	return good ? status : error_print(&error);
 }
 
+static bool check_options(const struct ftdc_command *command)
+{
+	int rows = command->list + command->csv + command->ndjson;
+	if (rows + command->json > 1) {
+		fputs("mtrace-analyze ftdc: --list, --csv, --ndjson and --json: one at a time\n", stderr);
+		return false;
+	}
+	if (command->globs.count && !rows) {
+		fputs("mtrace-analyze ftdc: --metrics goes with --list, --csv or --ndjson\n", stderr);
+		return false;
+	}
+	return true;
+}
+
 int cmd_ftdc(int argc, char **argv)
 {
 	struct ftdc_command command = {0};
@@ -228,12 +242,8 @@ int cmd_ftdc(int argc, char **argv)
 	};
 	int status;
 	int first = command_parse(&usage, argc, argv, &status);
-	if (first >= 0 && command.list + command.csv + command.ndjson + command.json > 1) {
-		fputs("mtrace-analyze ftdc: --list, --csv, --ndjson and --json: one at a time\n", stderr);
-		status = ERROR_USAGE;
-	} else if (first >= 0) {
-		status = run(&command, argv[first]);
-	}
+	if (first >= 0)
+		status = check_options(&command) ? run(&command, argv[first]) : ERROR_USAGE;
 	ftdc_names_free(&command.names);
 	string_list_free(&command.globs);
 	return status;

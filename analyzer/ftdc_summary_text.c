@@ -230,8 +230,13 @@ static void print_table(FILE *file, const struct ftdc_summary *summary)
 
 void ftdc_summary_print(FILE *file, const struct ftdc_summary *summary, const struct ftdc *ftdc)
 {
-	print_server(file, ftdc);
-	print_machine(file, ftdc);
+	char text[2];
+	if (ftdc_text(ftdc, "buildInfo.version", text, sizeof text)) {
+		print_server(file, ftdc);
+		print_machine(file, ftdc);
+	} else {
+		row(file, "server", "not described: metrics.interim alone does not say, each archive does");
+	}
 	print_extent(file, summary, ftdc);
 	print_events(file, summary);
 	print_thp(file, summary, ftdc);

@@ -377,10 +377,12 @@ Test(ftdc_command, no_samples_are_a_summary_without_times)
 Test(ftdc_command, wrong_usage_is_exit_status_2, .init = cr_redirect_stderr)
 {
 	char *two[] = {"ftdc", "--csv", "--json", "x", NULL}, *none[] = {"ftdc", "--csv", NULL};
+	char *unused[] = {"ftdc", "--metrics=x", "x", NULL};
 	char *same[] = {"ftdc", (char *)two_schemas(), "-o", NULL, NULL};
 	same[3] = same[1];
 	cr_assert_eq(cmd_ftdc(4, two), ERROR_USAGE);
 	cr_assert_eq(cmd_ftdc(2, none), ERROR_USAGE);
+	cr_assert_eq(cmd_ftdc(3, unused), ERROR_USAGE);
 	cr_assert_eq(cmd_ftdc(4, same), ERROR_USAGE);
 }
 
