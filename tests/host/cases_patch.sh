@@ -79,13 +79,15 @@ case_static_mimalloc_fixed() { with_static mimalloc fixed; }
 
 # ---- entry points written in assembler ------------------------------------------------------------------------------
 
-# All of them recorded, exactly, and what was displaced has run.
+# All of them recorded, exactly, with their callers; and what was displaced has run.
 entry() { # VARIANT
 	need_guest "patch/$1" "there is no such entry point for this processor"
 	guest "patch/$1"
 	complete
 	source_is patched
 	all_patched
+	timeout "$limit_s" "$analyze" sites --json full.mtr >sites.json || fail "mtrace-analyze sites ends with $?"
+	fact sites 'any(.sites[]; .allocs >= 500 and .stack[0] == "use_functions" and .stack[1] == "main")'
 }
 
 case_entry_endbr() { entry endbr; }
@@ -152,31 +154,34 @@ case_text_moved() {
 	all_patched
 }
 
-need_refusal() {
-	"$guests/patchmdwe" true
-	[ "$?" = 0 ] || skip "the kernel does not know PR_SET_MDWE (6.3 and later)"
-	before=("$guests/patchmdwe")
+need_refusal() { # OF
+	"$guests/patchrefuse" "$1" true
+	[ "$?" = 0 ] || skip "this kernel cannot refuse it (PR_SET_MDWE is in 6.3 and later; seccomp filters)"
+	before=("$guests/patchrefuse" "$1")
 	silent=0
 }
 
 # Code that may not be changed: one line, nothing else.
-case_text_protected() {
+text_protected() { # OF REASON
 	local mode
 	need_guest patch/lea "there is no such entry point for this processor"
-	need_refusal
-	compare "$guests/patch/lea" malloc free
+	need_refusal "$1"
+	guest patch/lea nothing
 	for mode in sample full; do
 		info "$mode"
-		fact "$mode" '.complete == true and .malloc_source == "blind" and .allocs == 0 and all(.patched[]; .state != "patched")'
-		one_message "$mode" blind "does not let memory that was written become executable"
+		fact "$mode" '.complete == true and .malloc_source == "blind" and .allocs == 0 and (.patched | length) > 0 and all(.patched[]; .state != "patched")'
+		one_message "$mode" blind "$2"
 	done
 }
+
+case_text_never_executable() { text_protected gain "does not let memory that was written become executable"; }
+case_text_never_writable() { text_protected write "does not let code become writable"; }
 
 # gperftools has hooks for that. They see calloc and operator new as malloc, a realloc as a free and an allocation.
 case_text_protected_hooks() {
 	local mode
 	need_guest static/tcmalloc-exported/cxxcount "the distribution has no static tcmalloc here"
-	need_refusal
+	need_refusal gain
 	guest static/tcmalloc-exported/cxxcount
 	for mode in sample full; do
 		info "$mode"
