@@ -18,7 +18,7 @@ make --no-print-directory -nBk all tests 2>/dev/null | awk '
 			if ($i ~ /^-[fm]/ && $i !~ /^-f(PIC|visibility|no-builtin)/) continue
 			if (began && $i ~ /^(trace|shim|analyzer|bench|tests)\/.*\.c$/) { source = $i; continue }
 			if ($i ~ /^-/) began = 1
-			if (began && $i !~ /\.(o|a|so)$/) flags = flags " " $i
+			if (began && $i !~ /\.(o|a|so|S)$/) flags = flags " " $i
 		}
 		if (source != "" && !(source in seen)) { seen[source] = 1; print source "\t" substr(flags, 2) }
 	}' | sort

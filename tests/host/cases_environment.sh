@@ -118,7 +118,7 @@ case_no_descriptors() {
 case_little_address_space() {
 	local limit
 	for limit in 100000000 330000000; do
-		before=(prlimit --as=$limit)
+		before=(prlimit "--as=$limit")
 		refused 'address space' 'ulimit -v' MTRACE_RING_MIB=8
 	done
 	settings=(MTRACE_RING_MIB=8)
