@@ -35,8 +35,7 @@ void maps_reader_close(struct maps_reader *reader)
 	free(reader);
 }
 
-/* ---- one payload ----------------------------------------------------------------------------------------
- */
+/* ---- one payload -------------------------------------------------------------------------------------- */
 
 static bool sizes_fit(const struct maps_header *header, size_t bytes)
 {
@@ -109,8 +108,7 @@ static enum parse_result parse(struct maps_reader *reader, size_t bytes, struct 
 	return PARSED;
 }
 
-/* ---- one after the other --------------------------------------------------------------------------------
- */
+/* ---- one after the other ------------------------------------------------------------------------------ */
 
 static bool out_of_memory(struct error *error)
 {

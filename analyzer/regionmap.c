@@ -19,7 +19,7 @@ bool region_list_add(struct region_list *list, const struct region *region)
 	return true;
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------------- */
+/* ---- nodes -------------------------------------------------------------------------------------------- */
 
 /* xorshift64 */
 static uint64_t next_random(struct regionmap *map)
@@ -52,7 +52,7 @@ static void node_drop(struct regionmap *map, struct region_node *node)
 	map->count--;
 }
 
-/* ---- trees --------------------------------------------------------------------------------------------- */
+/* ---- trees -------------------------------------------------------------------------------------------- */
 
 /* Regions that start below `address` to the left, the others to the right. */
 static void tree_split(struct region_node *tree, uint64_t address, struct region_node **left,
@@ -131,7 +131,7 @@ static struct region_node *without_first(struct regionmap *map, struct region_no
 	return tree;
 }
 
-/* ---- adding -------------------------------------------------------------------------------------------- */
+/* ---- adding ------------------------------------------------------------------------------------------- */
 
 static bool same_facts(const struct region *a, const struct region *b)
 {
@@ -160,7 +160,7 @@ bool regionmap_put(struct regionmap *map, const struct region *region)
 	return joins_before || joins_after || node;
 }
 
-/* ---- taking out ---------------------------------------------------------------------------------------- */
+/* ---- taking out --------------------------------------------------------------------------------------- */
 
 static bool list_tree(struct region_node *tree, struct region_list *out)
 {
@@ -226,7 +226,7 @@ bool regionmap_cut(struct regionmap *map, uint64_t start, uint64_t end, struct r
 	return listed;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------------------------------------ */
 
 const struct region *regionmap_from(const struct regionmap *map, uint64_t address)
 {

@@ -1,4 +1,5 @@
-/* What regions.c (calls) and regions_reading.c (lists of mappings) share; nobody else includes this. */
+/* What regions.c (sums, stream), regions_calls.c and regions_reading.c (lists of mappings) share; nobody else
+ * includes this. */
 #ifndef MTRACE_REGIONS_INTERNAL_H
 #define MTRACE_REGIONS_INTERNAL_H
 
@@ -56,7 +57,18 @@ bool regions_unknown(struct regions *regions, struct region *out);
 
 void regions_hint(struct regions *regions, uint64_t address, uint64_t bytes, enum owner_kind kind);
 
-/* ---- regions_reading.c --------------------------------------------------------------------------------- */
+/* The end of a range in whole pages; never below its start, whatever the trace says. */
+uint64_t regions_end_of(uint64_t start, uint64_t bytes, uint64_t page_bytes);
+
+/* ---- regions_calls.c ---------------------------------------------------------------------------------- */
+
+/* A call that succeeded; kinds that are no region calls change nothing. False when out of memory. */
+bool regions_call(struct regions *regions, const struct trace_event *event);
+
+/* What mremap calls that have returned by `time` have moved comes to its new place. Likewise. */
+bool regions_put_moves(struct regions *regions, uint64_t time);
+
+/* ---- regions_reading.c -------------------------------------------------------------------------------- */
 
 /* Applies the readings up to `time`. False on an error, which is set. */
 bool regions_read_until(struct regions *regions, uint64_t time, struct error *error);

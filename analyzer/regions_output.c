@@ -24,8 +24,7 @@ const char *region_state_name(enum region_state state)
 	return names[state];
 }
 
-/* ---- JSON -----------------------------------------------------------------------------------------------
- */
+/* ---- JSON --------------------------------------------------------------------------------------------- */
 
 static bool was_there(const struct region_owner *owner)
 {
@@ -93,8 +92,7 @@ void regions_append_json(json_t *array, const struct regions *regions, size_t tr
 	free(spans);
 }
 
-/* ---- a table --------------------------------------------------------------------------------------------
- */
+/* ---- a table ------------------------------------------------------------------------------------------ */
 
 static int by_committed(const void *left, const void *right)
 {

@@ -39,7 +39,7 @@ static bool begins(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------------------- */
 
 /* Its statistics can be asked for: then it serves malloc, and moves the break. */
 static bool is_allocator_gperftools(const struct trace *trace)
@@ -101,7 +101,7 @@ uint32_t owners_of_kind(struct region_owners *owners, enum owner_kind kind)
 	return owners->by_kind[kind] - 1;
 }
 
-/* ---- by stack ------------------------------------------------------------------------------------------ */
+/* ---- by stack ----------------------------------------------------------------------------------------- */
 
 static bool is_libc(const char *module)
 {
@@ -178,7 +178,7 @@ uint32_t owners_of_break(struct region_owners *owners, const struct trace_event 
 	return owners_of_kind(owners, theirs ? OWNER_GPERFTOOLS : OWNER_PTMALLOC_HEAP);
 }
 
-/* ---- by address ---------------------------------------------------------------------------------------- */
+/* ---- by address --------------------------------------------------------------------------------------- */
 
 bool owner_kind_by_tag(uint64_t address, enum owner_kind *kind, bool *strong)
 {
@@ -215,7 +215,7 @@ uint32_t owners_of_mmap(struct region_owners *owners, const struct trace_event *
 	return wiredtiger ? owner : owners_of_kind(owners, OWNER_FILE);
 }
 
-/* ---- by name ------------------------------------------------------------------------------------------- */
+/* ---- by name ------------------------------------------------------------------------------------------ */
 
 struct named {
 	const char *start;

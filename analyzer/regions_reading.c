@@ -9,8 +9,7 @@
 #define TCMALLOC_BLOCK	 (UINT64_C(1) << 30) /* google/tcmalloc reserves so much at once, aligned */
 #define GUARD_BYTES_MAX	 (UINT64_C(1) << 20) /* below a stack; more than this is not the guard alone */
 
-/* ---- one mapping against what is known -------------------------------------------------------------------
- */
+/* ---- one mapping against what is known ---------------------------------------------------------------- */
 
 static uint64_t file_of(const struct trace_mapping *mapping)
 {
@@ -54,8 +53,7 @@ static bool put_part(struct regions *regions, struct region part, uint64_t start
 	return start >= end || regions_put(regions, &part);
 }
 
-/* ---- one block -------------------------------------------------------------------------------------------
- */
+/* ---- one block ---------------------------------------------------------------------------------------- */
 
 /* What was known in the range, in order; `at` moves on with the mappings. */
 struct past {
@@ -122,8 +120,7 @@ static bool apply_block(struct regions *regions, const struct trace_maps *maps)
 	return good;
 }
 
-/* ---- owners of what only readings tell -------------------------------------------------------------------
- */
+/* ---- owners of what only readings tell ---------------------------------------------------------------- */
 
 /* Gives the parts of [start, end) whose owner is a guess to `kind`. */
 static bool claim(struct regions *regions, uint64_t start, uint64_t end, enum owner_kind kind)
@@ -268,8 +265,7 @@ static bool settle(struct regions *regions, uint64_t time)
 	       follow_hints(regions); /* last: a stack may share its line with what was found by place */
 }
 
-/* ---- the readings ----------------------------------------------------------------------------------------
- */
+/* ---- the readings ------------------------------------------------------------------------------------- */
 
 bool regions_read_until(struct regions *regions, uint64_t time, struct error *error)
 {

@@ -53,7 +53,7 @@ static struct {
 	uint64_t last_ns, cost_ns; /* of the last reading */
 } state;
 
-/* ---- the list of what is known ------------------------------------------------------------------------- */
+/* ---- the list of what is known ------------------------------------------------------------------------ */
 
 static bool list_add(struct list *list, const struct known *item)
 {
@@ -82,8 +82,7 @@ static uint64_t hash_of(const char *name)
 	return hash;
 }
 
-/* ---- the block ------------------------------------------------------------------------------------------
- */
+/* ---- the block ---------------------------------------------------------------------------------------- */
 
 static void block_empty(void)
 {
@@ -160,8 +159,7 @@ static void add_mapping(const struct known *item, const char *name)
 					.name = add_name(name, item->name_hash)};
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------
- */
+/* ---- comparing ---------------------------------------------------------------------------------------- */
 
 /* Takes from the last reading what lies below or at `item`. True where it holds the same mapping. */
 static bool was_known(const struct known *item)
@@ -221,8 +219,7 @@ static bool visit(const struct mapping *mapping, void *unused)
 	return !state.failed;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------ */
 
 static uint64_t thread_cpu_ns(void)
 {

@@ -36,8 +36,7 @@ static void expect(const void *address, const char *owner, const char *state)
 	owners_bytes += (size_t)n;
 }
 
-/* ---- as TCMalloc does -----------------------------------------------------------------------------------
- */
+/* ---- as TCMalloc does --------------------------------------------------------------------------------- */
 
 /* 1 GiB at an address with one of its tags; where something lies already, one further. */
 static char *reserve(uint64_t tag)
@@ -71,7 +70,7 @@ static void use_reservation(uint64_t tag, const char *owner)
 	expect(released, owner, "released");
 }
 
-/* ---- mappings of the program's ------------------------------------------------------------------------- */
+/* ---- mappings of the program's ------------------------------------------------------------------------ */
 
 __attribute__((noinline)) void *__wt_guest_map(size_t bytes);
 __attribute__((noinline)) void *guest_map_plain(size_t bytes);
@@ -110,8 +109,7 @@ static void map_things(void)
 	expect(file, "file", "committed");
 }
 
-/* ---- as libc does ----------------------------------------------------------------------------------------
- */
+/* ---- as libc does ------------------------------------------------------------------------------------- */
 
 static pthread_barrier_t ready, done;
 static struct {
@@ -146,8 +144,7 @@ static void start_threads(void)
 	}
 }
 
-/* ---- the truth -------------------------------------------------------------------------------------------
- */
+/* ---- the truth ---------------------------------------------------------------------------------------- */
 
 static int open_beside(const char *suffix)
 {

@@ -49,7 +49,7 @@ void support_regions_close(struct support_regions *world)
 	free(world);
 }
 
-/* ---- a reading ----------------------------------------------------------------------------------------- */
+/* ---- a reading ---------------------------------------------------------------------------------------- */
 
 struct reading {
 	struct maps_header header;
@@ -88,7 +88,7 @@ void support_reading(struct support_trace *trace, uint64_t time, uint64_t start,
 	support_block_from(trace, time, BLOCK_MAPS, payload, (uint32_t)(fixed + names_bytes));
 }
 
-/* ---- events -------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------- */
 
 void support_call(struct support_regions *world, const struct trace_event *event)
 {
@@ -176,7 +176,7 @@ void support_until(struct support_regions *world, uint64_t time)
 		regions_until(world->regions, time == UINT64_MAX ? time : SUPPORT_START_TIME + time, &error));
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------------------------ */
 
 const struct region_owner *support_owner(const struct support_regions *world, const char *name)
 {

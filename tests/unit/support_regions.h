@@ -22,7 +22,7 @@ struct support_regions *support_regions_open_keys(const char *keys,
 						  void (*write)(struct support_trace *trace));
 void support_regions_close(struct support_regions *world);
 
-/* ---- a reading ----------------------------------------------------------------------------------------- */
+/* ---- a reading ---------------------------------------------------------------------------------------- */
 
 struct support_mapping {
 	uint64_t start, end;
@@ -35,7 +35,7 @@ struct support_mapping {
 void support_reading(struct support_trace *trace, uint64_t time, uint64_t start, uint64_t end,
 		     const struct support_mapping *mappings);
 
-/* ---- events -------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------- */
 
 void support_call(struct support_regions *world, const struct trace_event *event);
 /* Private and anonymous; `flags` are added. */
@@ -53,7 +53,7 @@ void support_mremap(struct support_regions *world, uint64_t time, uint64_t end_t
 void support_brk(struct support_regions *world, uint64_t time, uint64_t after, int64_t added_bytes);
 void support_until(struct support_regions *world, uint64_t time);
 
-/* ---- answers ------------------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------------------------ */
 
 const struct region_owner *support_owner(const struct support_regions *world, const char *name);
 void support_owner_is(const struct support_regions *world, const char *name, uint64_t reserved_bytes,

@@ -32,8 +32,7 @@ static struct items kernel; /* what /proc/self/maps would list */
 static struct items told;   /* what a reader of the blocks knows */
 static size_t blocks, block_mappings;
 
-/* ---- what mapsnap.c calls --------------------------------------------------------------------------------
- */
+/* ---- what mapsnap.c calls ----------------------------------------------------------------------------- */
 
 bool maps_visit(const char *path, bool (*visit)(const struct mapping *mapping, void *argument),
 		void *argument)
@@ -111,8 +110,7 @@ bool tracefile_append(enum block_type type, const void *payload, size_t bytes, s
 	return true;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------
- */
+/* ---- comparing ---------------------------------------------------------------------------------------- */
 
 static int by_start(const void *left, const void *right)
 {
@@ -143,8 +141,7 @@ static void take(bool whole)
 	expect_told_all();
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------
- */
+/* ---- lists -------------------------------------------------------------------------------------------- */
 
 static void add(uint64_t start, uint64_t end, uint32_t flags, uint64_t inode, const char *name)
 {

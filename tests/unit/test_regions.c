@@ -14,7 +14,7 @@
 #define COLD	  (UINT64_C(2) << 42 | 3 * GIB)
 #define METADATA  (UINT64_C(3) << 42)
 
-/* ---- TCMalloc ------------------------------------------------------------------------------------------ */
+/* ---- TCMalloc ----------------------------------------------------------------------------------------- */
 
 /* Reserves 1 GiB, commits from the end down, releases by the MADV_REMOVE that fails and then MADV_DONTNEED.
  */
@@ -78,7 +78,7 @@ Test(regions, what_is_no_reservation_is_not_tcmallocs)
 	support_regions_close(world);
 }
 
-/* ---- the calls ----------------------------------------------------------------------------------------- */
+/* ---- the calls ---------------------------------------------------------------------------------------- */
 
 Test(regions, unmapping_a_part_leaves_both_ends)
 {
@@ -172,7 +172,7 @@ Test(regions, only_advice_that_releases_releases)
 	support_regions_close(world);
 }
 
-/* ---- mremap -------------------------------------------------------------------------------------------- */
+/* ---- mremap ------------------------------------------------------------------------------------------- */
 
 /* Owner and states move along; the old range may belong to somebody else before the call returns. */
 Test(regions, moving_carries_owner_and_states)
@@ -232,7 +232,7 @@ Test(regions, a_move_that_keeps_the_old_range)
 	support_regions_close(world);
 }
 
-/* ---- the break ----------------------------------------------------------------------------------------- */
+/* ---- the break ---------------------------------------------------------------------------------------- */
 
 Test(regions, the_break_up_and_down)
 {
@@ -250,7 +250,7 @@ Test(regions, the_break_up_and_down)
 	support_regions_close(world);
 }
 
-/* ---- owners by stack ----------------------------------------------------------------------------------- */
+/* ---- owners by stack ---------------------------------------------------------------------------------- */
 
 #define PROGRAM	   UINT64_C(0x400000)
 #define WIREDTIGER UINT64_C(0x7f2000000000)
@@ -311,7 +311,7 @@ Test(regions, a_file_is_not_released)
 	support_regions_close(world);
 }
 
-/* ---- what a trace may hold ----------------------------------------------------------------------------- */
+/* ---- what a trace may hold ---------------------------------------------------------------------------- */
 
 Test(regions, memory_follows_live_regions)
 {

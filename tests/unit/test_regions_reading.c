@@ -15,7 +15,7 @@
 
 #define cr_owner_at(world, address, owner) cr_expect_str_eq(support_owner_at(world, address), owner)
 
-/* ---- names, files and places --------------------------------------------------------------------------- */
+/* ---- names, files and places -------------------------------------------------------------------------- */
 
 #define LIBRARY UINT64_C(0x7f3000000000)
 
@@ -76,7 +76,7 @@ Test(regions_reading, the_heap_is_the_allocators)
 	support_regions_close(world);
 }
 
-/* ---- calls and readings together ----------------------------------------------------------------------- */
+/* ---- calls and readings together ---------------------------------------------------------------------- */
 
 /* Inside one mapping of the list lies what a call mapped, with others on both sides. */
 static void write_around(struct support_trace *trace)
@@ -182,8 +182,7 @@ Test(regions_reading, another_file_means_another_owner)
 	support_regions_close(world);
 }
 
-/* ---- ptmalloc -------------------------------------------------------------------------------------------
- */
+/* ---- ptmalloc ----------------------------------------------------------------------------------------- */
 
 #define USED (132 * 1024)
 
@@ -290,7 +289,7 @@ Test(regions_reading, what_was_seen_before_the_reading_explains_it)
 	support_regions_close(world);
 }
 
-/* ---- TCMalloc that was there before the shim ----------------------------------------------------------- */
+/* ---- TCMalloc that was there before the shim ---------------------------------------------------------- */
 
 #define NORMAL (UINT64_C(4) << 42 | 5 * GIB)
 #define COLD   (UINT64_C(2) << 42 | 3 * GIB)
@@ -318,8 +317,7 @@ Test(regions_reading, tags_tell_tcmalloc_without_a_call)
 	support_regions_close(world);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------------------
- */
+/* ---- damage ------------------------------------------------------------------------------------------- */
 
 static void write_damaged(struct support_trace *trace)
 {
