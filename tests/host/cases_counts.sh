@@ -71,6 +71,7 @@ case_usable_size() {
 }
 
 case_region_calls() {
+	needs_native 'no madvise ever fails'
 	guest vmcalls
 	complete
 }
@@ -128,6 +129,7 @@ case_behind_mimalloc() { behind libmimalloc.so.2; }
 
 # The other order: the allocator's functions come first and the shim must merely do no harm.
 case_before_the_shim() {
+	needs_no_launcher
 	local library
 	library=$(find_library libtcmalloc_minimal.so.4)
 	[ -n "$library" ] || skip "libtcmalloc_minimal.so.4 is not installed"

@@ -132,6 +132,7 @@ case_recorder_killed_while_wrapping() {
 
 # While the guest still runs, trace and rings are read as they are.
 case_read_while_running() {
+	needs_no_launcher
 	local pid tries=0
 	env LD_PRELOAD="$shim" MTRACE_OUT="$PWD/full.mtr" MTRACE_MODE=full \
 		"$guests/churn" 200000 hold "$PWD/go" >full.out 2>full.err &

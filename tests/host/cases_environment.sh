@@ -38,6 +38,7 @@ no_trace() { # PREFIX
 
 # In a mount namespace of its own: a file system of SIZE, of which FILL bytes are taken, holds the trace.
 on_small_disk() { # LABEL MODE SIZE FILL COMMAND...
+	needs_no_launcher
 	local label=$1 mode=$2 size=$3 fill=$4
 	shift 4
 	mkdir -p disk
@@ -226,6 +227,7 @@ case_started_twice() {
 
 # At the same moment: each gets a file of its own, and no event of another's.
 case_started_at_once() {
+	needs_no_launcher
 	local n pids=() pid trace
 	for n in 1 2 3 4; do
 		env LD_PRELOAD="$shim" MTRACE_OUT="$PWD/t.mtr" MTRACE_MODE=full "$guests/churn" 20000 >"out.$n" 2>&1 &

@@ -63,7 +63,7 @@ detaches() { # HOW
 		[ "$daemons" = 1 ] || fail "$mode: $daemons traces hold the daemon's work; there are $(echo "$mode".mtr*)"
 	done
 }
-case_daemon_call() { detaches call; }
+case_daemon_call() { needs_native "$no_wipe" && detaches call; }
 case_daemon_session() { detaches session; }
 case_daemon_double_fork() { detaches double; }
 case_daemon_closing() { detaches closing; }
@@ -87,11 +87,13 @@ case_chain_to_daemon() {
 }
 
 case_children_silent() {
+	needs_no_launcher
 	guest forks fork-exec
 	complete
 }
 
 case_children_traced() {
+	needs_no_launcher
 	local traces
 	settings=(MTRACE_CHILDREN=1)
 	untraced plain "$guests/forks" fork-exec
@@ -112,6 +114,7 @@ has_allocs() { # LEAST MOST: one of the traces of full.mtr
 }
 
 case_children_spawned() {
+	needs_native "$no_spawn_error"
 	local traces
 	settings=(MTRACE_CHILDREN=1)
 	untraced plain "$guests/forks" spawn

@@ -54,15 +54,15 @@ case_tiny_stack() { guest jumps tiny && complete; }
 
 case_fork() { guest forks fork && complete; }
 case_fork_threaded() { guest forks threaded && complete; }
-case_fork_exec() { guest forks fork-exec && complete; }
-case_vfork_exec() { guest forks vfork-exec && complete; }
+case_fork_exec() { needs_no_launcher && guest forks fork-exec && complete; }
+case_vfork_exec() { needs_no_launcher && guest forks vfork-exec && complete; }
 case_vfork_exit() { guest forks vfork-exit && complete; }
-case_spawn() { guest forks spawn && complete; }
-case_system() { guest forks system && complete; }
-case_popen() { guest forks popen && complete; }
-case_raw_clone() { guest forks rawclone && complete; }
-case_clone_vm() { guest forks clone-vm && complete; }
-case_exec_fails() { guest forks execfail && complete; }
+case_spawn() { needs_native "$no_spawn_error" && guest forks spawn && complete; }
+case_system() { needs_native "$no_shell" && guest forks system && complete; }
+case_popen() { needs_native "$no_shell" && guest forks popen && complete; }
+case_raw_clone() { needs_native "$no_wipe" && guest forks rawclone && complete; }
+case_clone_vm() { needs_native 'processes share no memory' && guest forks clone-vm && complete; }
+case_exec_fails() { needs_no_launcher && guest forks execfail && complete; }
 
 # Refused by the kernel when the trace was ended already: it goes on, and what other threads did meanwhile is lost.
 case_exec_fails_late() { guest forks exec-late && complete lossy; }
@@ -79,6 +79,7 @@ case_exec_fails_late_and_is_killed() {
 
 # One process, two programs, two traces; the first is readable, the second is whole.
 two_programs() { # MODE-OF-FORKS
+	needs_no_launcher
 	local mode
 	guest forks "$1"
 	for mode in sample full; do
@@ -92,6 +93,7 @@ case_exec() { two_programs exec; }
 case_exec_from_thread() { two_programs exec-thread; }
 # Without the environment the second program is not traced, and the first trace is there.
 case_exec_bare() {
+	needs_no_launcher
 	guest forks exec-bare
 	readable
 	[ ! -e full.mtr.2 ] || fail "a program without LD_PRELOAD has a trace"

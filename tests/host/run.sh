@@ -71,6 +71,12 @@ needs_native() { # WHAT
 	[ "$foreign" = 0 ] || skip "under emulation: $1"
 }
 
+# What emulators do not do. A child of a fork that comes to no hook looks like its parent.
+# shellcheck disable=SC2034 # used by the cases
+no_wipe='memory is not wiped at a fork (MADV_WIPEONFORK)' \
+	no_spawn_error='posix_spawn does not report what its child could not execute' \
+	no_shell='the shell is of this machine, and its loader complains about the shim'
+
 needs_no_launcher() {
 	[ ${#launch[@]} = 0 ] || skip "guests cannot start each other, nor be started by other programs, under a launcher"
 }
