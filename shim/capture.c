@@ -8,8 +8,24 @@
 
 unsigned capture_stack_depth;
 
-/* The present stack's number; 0: none. A thread that is not warm (its first hook came under the allocator's
- * lock) or is being warmed up has no stack: the unwinder's first use allocates. */
+/*
+ * The unwinder's first use in a thread takes about a millisecond and allocates, so it is put off: a thread
+ * that lives shortly never gets there, and region hooks, which may be under the allocator's lock, never go
+ * there. It comes between two records: what it allocates is recorded by itself. An allocator's hook calls
+ * this before it reads the clock.
+ */
+static void warm_up(struct thread *thread)
+{
+	if (likely(thread->warm || thread->warming || !capture_stack_depth))
+		return;
+	int error = errno;
+	struct outer_guard outer = thread_guard_inside(thread, GUARD_NONE);
+	unwind_warm(thread);
+	thread_guard_back(thread, outer);
+	errno = error;
+}
+
+/* The present stack's number; 0: none, as in a thread that is not warm or is being warmed up. */
 static uint32_t stack_now(struct thread *thread, uint64_t time)
 {
 	if (capture_stack_depth == 0 || thread->warming)
@@ -36,6 +52,7 @@ __attribute__((noinline)) void capture_allocation_general(struct thread *thread,
 							  uint64_t address, uint64_t size_bytes,
 							  uint64_t alignment_bytes)
 {
+	warm_up(thread);
 	uint64_t time = clock_now();
 	uint32_t stack_id = stack_now(thread, time);
 	bool hot = kind != EVENT_ALIGNED && alignment_bytes == 0 && codec_address_fits(address);
@@ -54,17 +71,45 @@ __attribute__((noinline)) void capture_allocation_general(struct thread *thread,
 			    encode_allocation(&thread->codec, at, kind, time, address, size_bytes, stack_id));
 }
 
+static uint64_t bytes_so_far(struct thread *thread)
+{
+	return atomic_load_explicit(&thread->slot->counters[COUNTER_ALLOC_BYTES], memory_order_relaxed);
+}
+
 /* The process has no memory: the next draw starts at the end of the sampled allocation. */
 static void draw_next(struct thread *thread)
 {
-	_Atomic uint64_t *bytes = &thread->slot->counters[COUNTER_ALLOC_BYTES];
-	thread->sample_at_bytes = atomic_load_explicit(bytes, memory_order_relaxed) + sampling_draw(thread);
+	thread->sample_at_bytes = bytes_so_far(thread) + sampling_draw(thread);
+	thread->draw_left = 0;
+}
+
+/* A thread that has allocated this much is there to stay: its region calls are to have stacks, too. */
+#define WARM_UP_BYTES UINT64_C(16384)
+
+void capture_first_draw(struct thread *thread)
+{
+	uint64_t draw = sampling_draw(thread);
+	thread->sample_at_bytes = draw < WARM_UP_BYTES ? draw : WARM_UP_BYTES;
+	thread->draw_left = draw - thread->sample_at_bytes;
+}
+
+/* The stop for the unwinder's sake. True: the draw goes on, and this allocation is no sample. */
+static bool stops_early(struct thread *thread)
+{
+	if (!thread->draw_left)
+		return false;
+	thread->sample_at_bytes += thread->draw_left;
+	thread->draw_left = 0;
+	warm_up(thread);
+	return bytes_so_far(thread) < thread->sample_at_bytes;
 }
 
 __attribute__((noinline)) void capture_allocation_sampled(struct thread *thread, enum event_kind kind,
 							  uint64_t address, uint64_t size_bytes,
 							  uint64_t alignment_bytes)
 {
+	if (stops_early(thread))
+		return;
 	draw_next(thread);
 	if (!sample_set_insert(address)) {
 		thread_count(thread, COUNTER_LOST_SAMPLE_SET);
@@ -173,6 +218,8 @@ __attribute__((noinline)) void capture_unrecorded(enum event_kind kind, uint64_t
 struct realloc_start capture_realloc_before(struct thread *thread, uint64_t old_address)
 {
 	struct realloc_start start = {.old_address = old_address};
+	if (thread->mode == MODE_FULL || !thread->draw_left)
+		warm_up(thread);
 	if (thread->mode == MODE_SAMPLE)
 		start.sampled_old =
 			old_address && sample_set_maybe(old_address) && sample_set_remove(old_address);
@@ -207,14 +254,17 @@ static void realloc_full(struct thread *thread, const struct realloc_start *star
 /* A realloc's bytes are counted apart, so they bring the next sample nearer instead of moving the counter. */
 static bool crosses_sample(struct thread *thread, uint64_t size_bytes)
 {
-	_Atomic uint64_t *bytes = &thread->slot->counters[COUNTER_ALLOC_BYTES];
-	uint64_t left = thread->sample_at_bytes - atomic_load_explicit(bytes, memory_order_relaxed);
-	if (size_bytes < left) {
-		thread->sample_at_bytes -= size_bytes;
-		return false;
+	uint64_t bytes = bytes_so_far(thread);
+	uint64_t left = thread->sample_at_bytes + thread->draw_left - bytes;
+	if (size_bytes >= left) {
+		draw_next(thread);
+		return true;
 	}
-	draw_next(thread);
-	return true;
+	left -= size_bytes;
+	uint64_t stop = thread->draw_left && left > WARM_UP_BYTES ? WARM_UP_BYTES : left;
+	thread->sample_at_bytes = bytes + stop;
+	thread->draw_left = left - stop;
+	return false;
 }
 
 static void realloc_sample(struct thread *thread, const struct realloc_start *start, uint64_t address,

@@ -14,6 +14,9 @@
 /* MTRACE_STACK_DEPTH, here because the hot path looks at it. */
 extern unsigned capture_stack_depth SHIM_LOCAL;
 
+/* Sets a new thread's first sample. */
+void capture_first_draw(struct thread *thread);
+
 /* The rare ways, out of line; the counters are up to date. */
 void capture_allocation_sampled(struct thread *thread, enum event_kind kind, uint64_t address,
 				uint64_t size_bytes, uint64_t alignment_bytes);

@@ -1,5 +1,6 @@
 #include "shim/lifecycle.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,7 +136,9 @@ static void start_recording(void)
 	tracefile_close();
 	registry_start();
 	set_phase(PHASE_RECORDING);
-	registry_attach(REGISTRY_MAY_WARM);
+	registry_attach(false);
+	if (thread_self && capture_stack_depth)
+		unwind_warm(thread_self); /* what it does once a process, here */
 	bootstrap_replay(replay_one);
 }
 
@@ -193,6 +196,10 @@ static void start(char **environment)
 		start_recording();
 	else
 		set_phase(PHASE_SILENT);
+	/* What we looked up in vain is no news for the guest, should it ask; the second call frees the text.
+	 */
+	dlerror();
+	dlerror();
 }
 
 /* One caller starts; a nested or concurrent one is told to use the arena for now. */
@@ -416,7 +423,7 @@ static bool guard_is_stale(const struct thread *thread, uintptr_t frame)
 	return !(stack.ss_flags & SS_ONSTACK);
 }
 
-static struct thread *attach(unsigned how)
+static struct thread *attach(bool counted)
 {
 	if (lifecycle_phase() != PHASE_RECORDING)
 		return NULL;
@@ -425,7 +432,7 @@ static struct thread *attach(unsigned how)
 			set_phase(PHASE_SILENT); /* a fork past our hook */
 		return NULL;
 	}
-	struct thread *thread = registry_attach(how);
+	struct thread *thread = registry_attach(counted);
 	if (!thread)
 		rings_count_shared(COUNTER_LOST_NO_THREAD, 1);
 	return thread;
@@ -434,7 +441,7 @@ static struct thread *attach(unsigned how)
 void thread_attach_new(void)
 {
 	if (!thread_self)
-		attach(REGISTRY_COUNTED | REGISTRY_MAY_WARM);
+		attach(true);
 }
 
 __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame)
@@ -443,7 +450,7 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintp
 		return NULL;
 	struct thread *thread = thread_self;
 	if (!thread)
-		return attach(nested_ok ? 0 : REGISTRY_MAY_WARM);
+		return attach(false);
 	if (thread->mode == MODE_CLOSED) {
 		if (nested_ok && lifecycle_is_suspended())
 			lifecycle_count_stopped(COUNTER_LOST_STOPPED, 1);

@@ -114,19 +114,19 @@ static void set_up(struct thread *thread)
 	raw2(SYS_prctl, PR_GET_NAME, (long)slot->name);
 	thread->codec.cpu = *thread->cpu_id;
 	thread->random = (slot->start_time << 20 ^ thread->id) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	thread->sample_at_bytes = sampling_draw(thread);
+	capture_first_draw(thread);
 	/* Release: whoever sees the slot in use sees what is in it. */
 	atomic_store_explicit(&slot->state, SLOT_LIVE, memory_order_release);
 }
 
-struct thread *registry_attach(unsigned how)
+struct thread *registry_attach(bool counted)
 {
 	int error = errno;
 	struct thread *thread = rings_take_slot();
 	if (!thread)
 		return NULL;
 	set_up(thread);
-	if (!(how & REGISTRY_COUNTED))
+	if (!counted)
 		registry_thread_created();
 	thread->mode = (uint8_t)lifecycle_mode();
 	thread_guard(thread, GUARD_CALL); /* what follows may allocate: that is ours, not the guest's */
@@ -139,8 +139,6 @@ struct thread *registry_attach(unsigned how)
 				    .address = HOOK_FRAME(),
 				    .args = {thread->slot->kernel_tid}};
 	capture_event(thread, COUNTER_THREAD_START, &event);
-	if ((how & REGISTRY_MAY_WARM) && capture_stack_depth)
-		unwind_warm(thread);
 	errno = error;
 	return thread;
 }

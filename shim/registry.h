@@ -11,12 +11,9 @@
 /* Once a process: the key whose destructor sees threads end. */
 void registry_start(void);
 
-#define REGISTRY_COUNTED 1u /* registry_thread_created() was called for it */
-#define REGISTRY_MAY_WARM                                                                                    \
-	2u /* not inside the allocator, under its locks: the unwinder may be warmed up, which allocates */
-
-/* Gives the calling thread a slot and returns it, NULL where none is free. `how`: the flags above. */
-struct thread *registry_attach(unsigned how);
+/* Gives the calling thread a slot and returns it, NULL where none is free. `counted`:
+ * registry_thread_created() was called for it. */
+struct thread *registry_attach(bool counted);
 
 /* A thread is about to be created; or it was not, after all. The last one to go takes the writer with it. */
 void registry_thread_created(void);

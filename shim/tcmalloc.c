@@ -94,7 +94,6 @@ void tcmalloc_find(void)
 		dlsym(RTLD_DEFAULT, "MallocExtension_Internal_GetMaxPerCpuCacheSize");
 	*(void **)&ask.text = dlsym(RTLD_DEFAULT, "TCMalloc_Internal_GetStats");
 	*(void **)&ask.gperftools_property = dlsym(RTLD_DEFAULT, "MallocExtension_GetNumericProperty");
-	dlerror(); /* what was not found is no news for the guest, should it ask */
 	bool google = ask.google_property || ask.per_cpu_active || ask.max_per_cpu_bytes || ask.text;
 	state.kind = google		       ? ALLOCATOR_GOOGLE
 		     : ask.gperftools_property ? ALLOCATOR_GPERFTOOLS

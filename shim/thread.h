@@ -79,7 +79,8 @@ struct thread {
 	struct ring_slot *slot;	  /* counters, in the rings file */
 	uint64_t sample_at_bytes; /* the next sample is the allocation with which COUNTER_ALLOC_BYTES gets
 				     here */
-	uint64_t random;	  /* xorshift state, never 0 */
+	uint64_t draw_left; /* what sample_at_bytes still lacks: a new thread stops early, for the unwinder */
+	uint64_t random;    /* xorshift state, never 0 */
 
 	uintptr_t stack_near; /* a frame of this thread's own stack (not its signal stack); 0: not known */
 	uint64_t new_bytes;   /* asked of the operator new that is being called */
