@@ -11,24 +11,21 @@ unsigned capture_stack_depth;
 /*
  * The unwinder's first use in a thread takes about a millisecond and allocates, so it is put off: a thread
  * that lives shortly never gets there, and region hooks, which may be under the allocator's lock, never go
- * there. It comes between two records: what it allocates is recorded by itself. An allocator's hook calls
- * this before it reads the clock.
+ * there.
  */
 static void warm_up(struct thread *thread)
 {
-	if (likely(thread->warm || thread->warming || !capture_stack_depth))
+	if (likely(thread->warm || !capture_stack_depth))
 		return;
 	int error = errno;
-	struct outer_guard outer = thread_guard_inside(thread, GUARD_NONE);
 	unwind_warm(thread);
-	thread_guard_back(thread, outer);
 	errno = error;
 }
 
-/* The present stack's number; 0: none, as in a thread that is not warm or is being warmed up. */
+/* The present stack's number; 0: none, as in a thread that is not warm. */
 static uint32_t stack_now(struct thread *thread, uint64_t time)
 {
-	if (capture_stack_depth == 0 || thread->warming)
+	if (capture_stack_depth == 0)
 		return 0;
 	int error = errno;
 	uint32_t id = stacks_current(thread, time, capture_stack_depth);
@@ -157,11 +154,21 @@ __attribute__((noinline)) void capture_free_general(struct thread *thread, enum 
 		       &(struct trace_event){.kind = (uint8_t)kind, .time = clock_now(), .address = address});
 }
 
+bool capture_free_is_own(struct thread *thread, enum event_kind kind, uint64_t address)
+{
+	if (!sample_set_remove_own(address))
+		return false;
+	thread_count_n(thread, capture_counter(kind), UINT64_MAX); /* one less: it was none of the guest's */
+	return true;
+}
+
 __attribute__((noinline)) void capture_free_sampled(struct thread *thread, enum event_kind kind,
 						    uint64_t address)
 {
 	if (sample_set_remove(address))
 		capture_free_general(thread, kind, address);
+	else
+		capture_free_is_own(thread, kind, address);
 }
 
 __attribute__((noinline)) void capture_failed(struct thread *thread, enum event_kind kind,
@@ -194,14 +201,29 @@ static bool would_be_event(enum event_kind kind, uint64_t address)
 	return address || !event_is_free((uint8_t)kind);
 }
 
+/* Made while the unwinder warms up: the shim's own. */
+static void note_own(enum event_kind kind, uint64_t address)
+{
+	if (event_is_free((uint8_t)kind))
+		sample_set_remove_own(address);
+	else if (address)
+		sample_set_insert_own(address);
+}
+
 __attribute__((noinline)) void capture_unrecorded(enum event_kind kind, uint64_t address, uint64_t size_bytes)
 {
 	struct thread *thread = hooks_ready ? thread_self : NULL;
+	if (thread && thread->warming) {
+		note_own(kind, address);
+		return;
+	}
 	bool without_slot = !thread && lifecycle_mode() != MODE_CLOSED;
 	bool interrupted = thread && thread->mode != MODE_CLOSED && thread->guard == GUARD_WRITE;
+	/* It was closed when the call came in, and is open again. */
+	bool resumed = thread && thread->mode != MODE_CLOSED && thread->guard == GUARD_NONE;
 	/* Without a guard nobody knows that malloc was called by operator new: that one is left to it. */
-	bool stopped = kind != EVENT_NEW && kind != EVENT_DELETE && lifecycle_is_suspended() &&
-		       (!thread || (thread->mode == MODE_CLOSED && thread->guard == GUARD_NONE));
+	bool stopped = kind != EVENT_NEW && kind != EVENT_DELETE && (resumed || lifecycle_is_suspended()) &&
+		       (!thread || resumed || (thread->mode == MODE_CLOSED && thread->guard == GUARD_NONE));
 	if (stopped)
 		count_unrecorded(lifecycle_count_stopped, kind, address, size_bytes);
 	else if (without_slot || interrupted)

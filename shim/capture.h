@@ -25,6 +25,9 @@ void capture_allocation_general(struct thread *thread, enum event_kind kind, uin
 void capture_free_sampled(struct thread *thread, enum event_kind kind, uint64_t address);
 void capture_free_general(struct thread *thread, enum event_kind kind, uint64_t address);
 
+/* A free that was counted is of a block of the shim's own: then it is not counted any more. */
+bool capture_free_is_own(struct thread *thread, enum event_kind kind, uint64_t address);
+
 /* After a successful allocation with a given alignment (0: a page), counters included. */
 void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uint64_t address,
 				uint64_t size_bytes, uint64_t alignment_bytes);
@@ -105,6 +108,8 @@ ALWAYS_INLINE void capture_allocation_full(struct thread *thread, enum event_kin
 ALWAYS_INLINE void capture_free_full(struct thread *thread, enum event_kind kind, uint64_t address)
 {
 	thread_count(thread, capture_counter(kind));
+	if (unlikely(sample_set_maybe(address)) && capture_free_is_own(thread, kind, address))
+		return;
 	if (unlikely(!codec_address_fits(address))) {
 		capture_free_general(thread, kind, address);
 		return;

@@ -82,8 +82,9 @@ SET_HOOK void *SET_NAME(malloc)(size_t size)
 		return malloc_other(size);
 	thread_guard(thread, GUARD_CALL);
 	void *block = NEXT.malloc(size);
+	bool rare = !block || capture_count_sampling(thread, EVENT_MALLOC, size);
 	thread_unguard(thread);
-	if (unlikely(!block || capture_count_sampling(thread, EVENT_MALLOC, size)))
+	if (unlikely(rare))
 		return sampled(thread, EVENT_MALLOC, block, size);
 	return block;
 }
@@ -115,8 +116,9 @@ SET_HOOK void *SET_NAME(calloc)(size_t count, size_t size)
 		return calloc_other(count, size);
 	thread_guard(thread, GUARD_CALL);
 	void *block = NEXT.calloc(count, size);
+	bool rare = !block || capture_count_sampling(thread, EVENT_CALLOC, bytes);
 	thread_unguard(thread);
-	if (unlikely(!block || capture_count_sampling(thread, EVENT_CALLOC, bytes)))
+	if (unlikely(rare))
 		return sampled(thread, EVENT_CALLOC, block, bytes);
 	return block;
 }

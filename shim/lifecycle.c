@@ -257,16 +257,19 @@ enum thread_mode lifecycle_mode_suspended(void)
 	return config.mode;
 }
 
-void lifecycle_count_stopped(enum counter counter, uint64_t n)
-{
-	atomic_fetch_add_explicit(&stopped[counter], n, memory_order_relaxed);
-}
-
 /* Also at the next end, for a call that looked before and counted after the trace went on. */
 static void take_over_stopped(void)
 {
 	for (unsigned i = 0; i < COUNTER_COUNT; i++)
 		rings_count_shared((enum counter)i, atomic_exchange(&stopped[i], 0));
+}
+
+/* The trace may have gone on since the caller looked. */
+void lifecycle_count_stopped(enum counter counter, uint64_t n)
+{
+	atomic_fetch_add(&stopped[counter], n);
+	if (!atomic_load(&life.suspended) && lifecycle_phase() == PHASE_RECORDING)
+		take_over_stopped();
 }
 
 bool lifecycle_finish(enum end_reason reason, int status)
@@ -297,6 +300,7 @@ bool lifecycle_finish(enum end_reason reason, int status)
 
 void lifecycle_resume(void)
 {
+	registry_wait_for_hooks(); /* the rings move to another file */
 	writer_resume();
 	registry_set_mode(config.mode);
 	set_phase(PHASE_RECORDING);

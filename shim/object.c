@@ -18,7 +18,7 @@
  * ------------------------------------------------------------------------------------------ */
 
 /* glibc has relocated these pointers in place; where the section is read-only it has not. */
-static const void *pointer(const struct object *object, ElfW(Addr) value)
+static const void *pointer(const struct object *object, uintptr_t value)
 {
 	return (const void *)(value < object->bias ? value + object->bias : value);
 }

@@ -151,6 +151,34 @@ void registry_set_mode(enum thread_mode mode)
 			rings_thread(i)->mode = (uint8_t)mode;
 }
 
+static bool somebody_is_inside(void)
+{
+	const volatile struct thread *self = thread_self;
+	uint32_t end = rings_slots_end();
+	for (uint32_t i = 0; i < end; i++) {
+		const volatile struct thread *thread = rings_thread(i);
+		if (atomic_load_explicit(&rings_slot(i)->state, memory_order_acquire) == SLOT_LIVE &&
+		    thread != self && thread->guard != GUARD_NONE)
+			return true;
+	}
+	return false;
+}
+
+#define HOOKS_WAIT_STEPS 100u
+#define HOOKS_CALM_STEPS 5u
+#define HOOKS_STEP_NS	 1000000
+
+/* Calm for some time: a thread may have looked at its mode, lost its CPU, and not yet said that it is inside.
+ */
+void registry_wait_for_hooks(void)
+{
+	struct timespec step = {0, HOOKS_STEP_NS};
+	for (unsigned i = 0, calm = 0; i < HOOKS_WAIT_STEPS && calm < HOOKS_CALM_STEPS; i++) {
+		calm = somebody_is_inside() ? 0 : calm + 1;
+		raw2(SYS_nanosleep, (long)&step, 0);
+	}
+}
+
 unsigned registry_live(void)
 {
 	unsigned live = 0;

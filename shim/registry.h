@@ -22,6 +22,9 @@ void registry_thread_gone(void);
 /* Opens or closes all threads for recording. */
 void registry_set_mode(enum thread_mode mode);
 
+/* After all threads were closed: waits, boundedly, until none of them is inside a hook any more. */
+void registry_wait_for_hooks(void);
+
 /* Number of live threads of the guest that have been seen. */
 unsigned registry_live(void);
 

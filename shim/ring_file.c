@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <linux/falloc.h>
 
+#include "shim/config.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -113,6 +115,13 @@ static void remember_identity(int fd)
 	rings.inode = status.st_ino;
 }
 
+/* Full mode fills a chunk of each thread in a millisecond, and the writer may have to wait for a CPU. */
+static uint32_t large_wanted_at_first(uint32_t extents)
+{
+	uint32_t quarter = extents / 4;
+	return config.mode == MODE_FULL && quarter > LARGE_FREE_WANTED ? quarter : LARGE_FREE_WANTED;
+}
+
 int rings_create(const char *path, const uint8_t nonce[16], uint64_t bytes)
 {
 	uint32_t span = header_span_bytes();
@@ -132,7 +141,7 @@ int rings_create(const char *path, const uint8_t nonce[16], uint64_t bytes)
 		rings.extents = (uint8_t *)map + span;
 		write_header(nonce, (uint32_t)extents);
 		remember_identity(fd);
-		rings.large_wanted = LARGE_FREE_WANTED;
+		rings.large_wanted = large_wanted_at_first((uint32_t)extents);
 		rings.small_wanted = extents < 64 ? SMALL_PER_EXTENT : SMALL_FREE_WANTED;
 		rings.slots_wanted = extents < 64 ? SLOTS_PER_EXTENT : SLOTS_FREE_WANTED;
 		__cds_wfcq_init(&rings.queue_head, &rings.queue_tail);

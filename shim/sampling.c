@@ -125,6 +125,19 @@ bool sample_set_insert(uint64_t address)
 	return false;
 }
 
+/* No block has such an address, and the hash does not see the bit. */
+#define OWN_BIT UINT64_C(1)
+
+bool sample_set_insert_own(uint64_t address)
+{
+	return sample_set_insert(address | OWN_BIT);
+}
+
+bool sample_set_remove_own(uint64_t address)
+{
+	return sample_set_remove(address | OWN_BIT);
+}
+
 bool sample_set_remove(uint64_t address)
 {
 	for (unsigned attempt = 0; attempt < BUCKETS_TRIED; attempt++) {

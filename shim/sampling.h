@@ -37,6 +37,13 @@ bool sample_set_insert(uint64_t address);
 /* Takes a block out. False: it was not in the set. */
 bool sample_set_remove(uint64_t address);
 
+/*
+ * Blocks that are the shim's own (the unwinder's thread-local storage, which the dynamic linker allocates and
+ * libc frees) stand in the same set and filter, so that their free is known, and not counted as the guest's.
+ */
+bool sample_set_insert_own(uint64_t address);
+bool sample_set_remove_own(uint64_t address);
+
 ALWAYS_INLINE uint64_t sample_hash(uint64_t address)
 {
 	return (address >> 3) * UINT64_C(0x9e3779b97f4a7c15);

@@ -241,21 +241,6 @@ static bool stack_suffices(struct thread *thread)
 	return here - (uintptr_t)stack.ss_sp > STACK_NEEDED_BYTES;
 }
 
-/*
- * The unwinder's first use in a thread makes the dynamic linker allocate its thread-local storage, which libc
- * frees when the thread is gone: an allocation and a free of the process, recorded as such, without a stack.
- */
-void unwind_warm(struct thread *thread)
-{
-	void *frames[SHIM_FRAMES_MAX];
-	if (thread->warm || (!unwinder.backtrace && !unwinder.gcc_backtrace) || !stack_suffices(thread))
-		return;
-	thread->warming = true;
-	backtrace_any(frames, SHIM_FRAMES_MAX);
-	thread->warming = false;
-	thread->warm = true;
-}
-
 /* What the unwinder allocates on its way is none of the guest's calls: guarded as if inside one. */
 static unsigned backtrace_guarded(struct thread *thread, void **frames, unsigned depth)
 {
@@ -263,6 +248,19 @@ static unsigned backtrace_guarded(struct thread *thread, void **frames, unsigned
 	unsigned count = backtrace_any(frames, depth);
 	thread_guard_back(thread, outer);
 	return count;
+}
+
+/* The dynamic linker allocates the unwinder's thread-local storage here, and frees it when the thread is
+ * gone. */
+void unwind_warm(struct thread *thread)
+{
+	void *frames[SHIM_FRAMES_MAX];
+	if (thread->warm || (!unwinder.backtrace && !unwinder.gcc_backtrace) || !stack_suffices(thread))
+		return;
+	thread->warming = true;
+	backtrace_guarded(thread, frames, SHIM_FRAMES_MAX);
+	thread->warming = false;
+	thread->warm = true;
 }
 
 unsigned unwind_stack(struct thread *thread, uint64_t *frames, unsigned depth)

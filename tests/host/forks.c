@@ -268,8 +268,10 @@ static void run_exec_late(void)
 	}
 	stop_allocating = true;
 	pthread_join(thread, NULL);
+	/* A call of another thread that is under way when an exec is tried may go uncounted: one for each
+	 * of 40. */
 	unsigned long long mine = 5000 + PARENT_ALLOCS + 20 + worker_allocs;
-	guest_count("allocs", mine, mine + 64);
+	guest_count("allocs", mine - 40, mine + 64);
 }
 
 static void run_exec_late_killed(void)

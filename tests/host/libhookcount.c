@@ -1,7 +1,7 @@
 /*
  * Counts what gperftools inside the program reports through its exported hooks, and writes the totals to the
- * file that HOOK_COUNTS names, at exit: a second account of the same run. To be preloaded before the shim, so that
- * its constructor comes after the shim's.
+ * file that HOOK_COUNTS names, at exit: a second account of the same run. To be preloaded before the shim, so
+ * that its constructor comes after the shim's.
  */
 #include "tests/host/guest.h"
 

@@ -256,7 +256,7 @@ Test(ycsb_audit, keys_that_are_not_there)
 {
 	audit_text(RUN("-threads 1") "[READ], Return=OK, 99999\n[READ], Return=NOT_FOUND, 7\n", 0);
 	expect("not-found", YCSB_WARNING, "7 operations");
-	cr_assert_null(found("errors"), "7 of 100,006 are fewer than 0.1%");
+	cr_assert_null(found("errors"), "7 of 100,006 are fewer than 0.1%%");
 }
 
 /* ---- errors and lost ends ---------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ Test(ycsb_audit, shares_of_errors)
 	audit_text(OVERALL("1000", "1000")
 			   OP("READ", "1000", "1") "[READ], Return=OK, 999\n[READ], Return=ERROR, 1\n",
 		   0);
-	cr_assert_null(found("errors"), "0.1% is not more than 0.1%");
+	cr_assert_null(found("errors"), "0.1%% is not more than 0.1%%");
 	audit_text(OVERALL("1000", "1000")
 			   OP("READ", "1000", "1") "[READ], Return=OK, 998\n[READ], Return=ERROR, 2\n",
 		   0);

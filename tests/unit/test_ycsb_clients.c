@@ -60,7 +60,7 @@ Test(ycsb_clients, sums_and_weighted_means)
 	cr_assert_eq(read->returns[0].count, 397);
 	cr_assert_eq(read->returns[1].count, 3);
 	near(run->error_rate, 3 / 400.0, "3 of 400");
-	cr_assert_eq(run->flags, YCSB_FLAG_ERRORS, "1% of the first client, less of both");
+	cr_assert_eq(run->flags, YCSB_FLAG_ERRORS, "1%% of the first client, less of both");
 }
 
 #define BUCKETS(a, b, over) "[READ], 0, " a "\n[READ], 1, 0\n[READ], 2, " b "\n[READ], >3, " over "\n"
