@@ -268,7 +268,8 @@ void object_find(const struct object *object, const char *const *names, unsigned
 	struct file file;
 	for (unsigned i = 0; i < count; i++)
 		symbols[i] = object_exported(object, names[i]);
-	if (!open_file(object->path, &file))
+	/* A program that was deleted, or came from memory, has a file all the same. */
+	if (!open_file(object->path, &file) && !open_file("/proc/self/exe", &file))
 		return;
 	if (is_file_of(&file, object))
 		search_file(object, &file, names, count, symbols);

@@ -9,7 +9,7 @@
 #include "shim/config.h"
 #include "shim/object.h"
 #include "shim/patch_memory.h"
-#include "shim/patch_names.h"
+#include "shim/patch_entries.h"
 #include "shim/patch_site.h"
 #include "shim/raw.h"
 
@@ -20,15 +20,10 @@ struct real patched_next;
 /* ---- what is looked for
  * ------------------------------------------------------------------------------------------- */
 
-/* The hooks have the parameters of their functions, here they are addresses. */
-#define DECLARE(name) extern char patched_##name[] SHIM_LOCAL;
-PATCH_ALLOCATOR(DECLARE)
-PATCH_OPERATORS(DECLARE)
-#undef DECLARE
-
-/* Ours, by a reference that no definition in the program can take over. */
-#define DECLARE(name) extern char region_##name[] __asm__(#name "_hook") SHIM_LOCAL;
-PATCH_REGIONS(DECLARE)
+/* The entries have the parameters of their functions, here they are addresses. */
+#define DECLARE(name, hook) extern char entry_##name[] SHIM_LOCAL;
+PATCH_ENTRIES_VALUE(DECLARE)
+PATCH_ENTRIES_VOID(DECLARE)
 #undef DECLARE
 
 enum family {
@@ -59,15 +54,18 @@ enum {
 #undef INDEX
 };
 
-/* Allocators that live beside libc's carry a prefix: je_malloc in Redis. */
-static const char *const prefixes[] = {"", "je_", "mi_", "tc_"};
+/* jemalloc beside libc's malloc carries a prefix (Redis). Names alone prove little: je_mallctl must be there,
+ * too. */
+static const struct {
+	const char *prefix, *witness;
+} prefixes[] = {{"", NULL}, {"je_", "je_mallctl"}};
 #define PREFIXES   (sizeof prefixes / sizeof *prefixes)
 #define NAME_BYTES 48
 
 static const struct wanted wanted[NAMES] = {
-#define ALLOCATOR(name) {patched_##name, (void **)&patched_next.name, FAMILY_ALLOCATOR},
-#define OPERATOR(name)	{patched_##name, NULL, FAMILY_OPERATOR},
-#define REGION(name)	{region_##name, (void **)&real.name, FAMILY_REGION},
+#define ALLOCATOR(name) {entry_##name, (void **)&patched_next.name, FAMILY_ALLOCATOR},
+#define OPERATOR(name)	{entry_##name, NULL, FAMILY_OPERATOR},
+#define REGION(name)	{entry_##name, (void **)&real.name, FAMILY_REGION},
 	PATCH_ALLOCATOR(ALLOCATOR) PATCH_OPERATORS(OPERATOR) PATCH_REGIONS(REGION)
 #undef ALLOCATOR
 #undef OPERATOR
@@ -105,15 +103,23 @@ static void make_names(const char *prefix)
 		snprintf(patch.names[i], NAME_BYTES, "%s%s", i < ALLOCATORS ? prefix : "", plain_names[i]);
 }
 
+static bool has(const struct object *object, const char *name)
+{
+	struct object_symbol symbol;
+	object_find(object, &name, 1, &symbol);
+	return symbol.address != 0;
+}
+
 static bool find_functions(const struct object *object)
 {
 	for (unsigned i = 0; i < PREFIXES; i++) {
 		const char *list[NAMES];
-		make_names(prefixes[i]);
+		make_names(prefixes[i].prefix);
 		for (unsigned n = 0; n < NAMES; n++)
 			list[n] = patch.names[n];
 		object_find(object, list, NAMES, patch.symbols);
-		if (patch.symbols[INDEX_malloc].address && patch.symbols[INDEX_free].address)
+		if (patch.symbols[INDEX_malloc].address && patch.symbols[INDEX_free].address &&
+		    (!prefixes[i].witness || has(object, prefixes[i].witness)))
 			return true;
 	}
 	return false;
@@ -167,6 +173,22 @@ static bool holds_another_entry(const struct patch_site *site)
 	return false;
 }
 
+/* As the program headers say: a damaged symbol table may say anything. */
+static bool find_text(const struct object *object, struct patch_site *site)
+{
+	for (unsigned i = 0; i < object->phdr_count; i++) {
+		const ElfW(Phdr) *phdr = &object->phdrs[i];
+		uintptr_t start = object->bias + phdr->p_vaddr, offset = site->entry - start;
+		if (phdr->p_type != PT_LOAD || (phdr->p_flags & (PF_R | PF_X)) != (PF_R | PF_X) ||
+		    offset >= phdr->p_memsz || site->bytes > phdr->p_memsz - offset)
+			continue;
+		site->text_start = start;
+		site->text_end = start + phdr->p_memsz;
+		return true;
+	}
+	return false;
+}
+
 static const char *plan(struct patch_site *site, const struct object_symbol *symbol,
 			const struct wanted *what)
 {
@@ -176,6 +198,8 @@ static const char *plan(struct patch_site *site, const struct object_symbol *sym
 		return "the program keeps it to itself, and its libraries use another";
 	if (!symbol->bytes)
 		return "the symbol table does not say how long it is";
+	if (!find_text(&patch.object, site))
+		return "its address is not readable code";
 	const char *problem = patch_site_plan(site);
 	if (!problem && holds_another_entry(site))
 		problem = "another function begins in its first bytes";

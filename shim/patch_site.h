@@ -19,9 +19,10 @@
 #define PATCH_SLOT_BYTES 256u /* of code memory for one entry */
 
 struct patch_site {
-	uintptr_t entry;  /* the function's address */
-	size_t bytes;	  /* and its size, as the symbol table has it */
-	bool guarded;	  /* aarch64: its pages are mapped with PROT_BTI */
+	uintptr_t entry;		/* the function's address */
+	size_t bytes;			/* and its size, as the symbol table has it */
+	uintptr_t text_start, text_end; /* the readable code that it lies in: nothing beyond is looked at */
+	bool guarded;			/* aarch64: its pages are mapped with PROT_BTI */
 	size_t pad;	  /* bytes of the landing pad, which stays: the jump is written behind it */
 	size_t displaced; /* bytes of the instructions that the jump replaces, whole or in part */
 	uint8_t *slot;
@@ -29,6 +30,30 @@ struct patch_site {
 	uint8_t jump[16]; /* to be written at entry + pad */
 	size_t jump_bytes;
 };
+
+/*
+ * Places outside a function that its jumps lead to (gcc moves unlikely code there), and further ones from
+ * there, each to be looked through for a way back into the first bytes. Beyond PATCH_WAYS_MAX they are not
+ * followed.
+ */
+#define PATCH_WAYS_MAX	       64u
+#define PATCH_WAY_INSTRUCTIONS 256u
+
+struct patch_ways {
+	uintptr_t starts[PATCH_WAYS_MAX];
+	unsigned count;
+};
+
+static inline void patch_ways_add(struct patch_ways *ways, const struct patch_site *site, uintptr_t target)
+{
+	bool inside = target - site->entry < site->bytes;
+	if (inside || target < site->text_start || target >= site->text_end || ways->count == PATCH_WAYS_MAX)
+		return;
+	for (unsigned i = 0; i < ways->count; i++)
+		if (ways->starts[i] == target)
+			return;
+	ways->starts[ways->count++] = target;
+}
 
 /* How far from an entry its slot may lie. */
 extern const uint64_t patch_site_reach_bytes;

@@ -196,8 +196,8 @@ static bool task_runs(uint32_t tid)
 	char path[64], text[256];
 	snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
 	int fd = raw_open(path, O_RDONLY, 0);
-	if (fd < 0)
-		return fd != -ENOENT;
+	if (fd < 0) /* gone; or there is no /proc */
+		return raw3(SYS_tgkill, raw_pid(), tid, 0) != -ESRCH;
 	long length = raw_read(fd, text, sizeof text - 1);
 	raw_close(fd);
 	text[length > 0 ? length : 0] = '\0';

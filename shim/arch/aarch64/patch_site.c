@@ -98,6 +98,34 @@ static uintptr_t target_of(uintptr_t at, uint32_t word)
 /* ---- planning
  * ---------------------------------------------------------------------------------------------------- */
 
+#define RET 0xd65f0000u
+
+static bool is_terminal(uint32_t word)
+{
+	return is_branch(word) || matches(word, 0xfffff000u, RET) ||
+	       matches(word, 0xfffff000u, 0xd61f0000u); /* br */
+}
+
+/* Looks through the words from `start` to `end`. False: one of them leads back into the first bytes. */
+static bool look_through(const struct patch_site *site, struct patch_ways *ways, uintptr_t start,
+			 uintptr_t end, bool to_terminal)
+{
+	for (uintptr_t at = start; at < end; at += WORD) {
+		uint32_t word = word_at(at);
+		if (is_branch(word) || is_call(word) || conditional_bits(word)) {
+			uintptr_t target = target_of(at, word);
+			bool recursion = is_call(word) && target == site->entry;
+			if (target - site->entry < site->pad + site->displaced && !recursion)
+				return false;
+			if (!is_call(word))
+				patch_ways_add(ways, site, target);
+		}
+		if (to_terminal && is_terminal(word))
+			return true;
+	}
+	return true;
+}
+
 const char *patch_site_plan(struct patch_site *site)
 {
 	if (site->entry % WORD || site->bytes < WORD)
@@ -108,17 +136,14 @@ const char *patch_site_plan(struct patch_site *site)
 	site->displaced = moves_pad ? 2 * WORD : WORD;
 	if (site->bytes < site->pad + site->displaced)
 		return "it is shorter than a jump";
-	uintptr_t end = site->entry + site->bytes / WORD * WORD;
-	for (uintptr_t at = site->entry; at < end; at += WORD) {
-		uint32_t word = word_at(at);
-		if (!is_branch(word) && !is_call(word) && !conditional_bits(word))
-			continue;
-		uintptr_t target = target_of(at, word);
-		bool recursion = is_call(word) && target == site->entry;
-		if (target >= site->entry && target < site->entry + site->pad + site->displaced && !recursion)
-			return "a branch leads back into its first bytes";
+	struct patch_ways ways = {.count = 0};
+	bool good = look_through(site, &ways, site->entry, site->entry + site->bytes / WORD * WORD, false);
+	for (unsigned i = 0; i < ways.count && good; i++) {
+		uintptr_t end = ways.starts[i] + PATCH_WAY_INSTRUCTIONS * WORD;
+		good = look_through(site, &ways, ways.starts[i], end < site->text_end ? end : site->text_end,
+				    true);
 	}
-	return NULL;
+	return good ? NULL : "a branch leads back into its first bytes";
 }
 
 /* ---- building

@@ -111,27 +111,57 @@ static bool is_terminal(const struct instruction *instruction)
 /* ---- planning
  * ---------------------------------------------------------------------------------------------------- */
 
+#define BRANCH_BACK "a branch leads back into its first bytes"
+
 /*
- * Every branch of the function, its own first instructions included. A call of the function by itself comes
- * to the hook and is nested there; a jump back to the start is a loop, which the hook would enter in the
- * middle.
+ * A call of the function by itself comes to the hook and is nested there; a jump back to the start is a loop,
+ * which the hook would enter in the middle.
  */
+static bool leads_back(const struct patch_site *site, const struct instruction *instruction)
+{
+	uintptr_t target = target_of(instruction);
+	bool recursion = is_call(instruction) && target == site->entry;
+	return target - site->entry < site->pad + site->displaced && !recursion;
+}
+
+/* From a place outside the function to the end of that stretch of code. */
+static const char *follow_way(const struct patch_site *site, struct patch_ways *ways, uintptr_t start)
+{
+	const uint8_t *code = (const uint8_t *)start, *end = (const uint8_t *)site->text_end;
+	struct instruction instruction;
+	for (unsigned i = 0; i < PATCH_WAY_INSTRUCTIONS && code < end; i++, code += length_of(&instruction)) {
+		if (!decode(&instruction, code, end))
+			return NULL;
+		if (is_relative(&instruction) && leads_back(site, &instruction))
+			return BRANCH_BACK;
+		if (is_relative(&instruction) && !is_call(&instruction))
+			patch_ways_add(ways, site, target_of(&instruction));
+		if (is_terminal(&instruction))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Every branch of the function, its own first instructions included, and of what its jumps lead to. */
 static const char *find_branch_back(const struct patch_site *site)
 {
 	const uint8_t *code = (const uint8_t *)site->entry, *end = code + site->bytes;
-	uintptr_t first = site->entry, last = site->entry + site->pad + site->displaced;
 	struct instruction instruction;
+	struct patch_ways ways = {.count = 0};
 	for (; code < end; code += length_of(&instruction)) {
 		if (!decode(&instruction, code, end))
 			return "it holds an instruction that the decoder does not know";
 		if (!is_relative(&instruction))
 			continue;
-		uintptr_t target = target_of(&instruction);
-		bool recursion = is_call(&instruction) && target == site->entry;
-		if (target >= first && target < last && !recursion)
-			return "a branch leads back into its first bytes";
+		if (leads_back(site, &instruction))
+			return BRANCH_BACK;
+		if (!is_call(&instruction))
+			patch_ways_add(&ways, site, target_of(&instruction));
 	}
-	return NULL;
+	const char *problem = NULL;
+	for (unsigned i = 0; i < ways.count && !problem; i++)
+		problem = follow_way(site, &ways, ways.starts[i]);
+	return problem;
 }
 
 const char *patch_site_plan(struct patch_site *site)
