@@ -200,7 +200,7 @@ static bool open_file(const char *path, struct file *file)
 static bool is_file_of(const struct file *file, const struct object *object)
 {
 	const ElfW(Ehdr) *header = at_offset(file, 0, sizeof *header);
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phnum != object->phdr_count)
+	if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phnum != object->phdr_count)
 		return false;
 	size_t bytes = header->e_phnum * sizeof(ElfW(Phdr));
 	const void *phdrs = at_offset(file, header->e_phoff, bytes);
@@ -253,7 +253,8 @@ static void search_file(const struct object *object, const struct file *file, co
 {
 	const ElfW(Ehdr) *header = at_offset(file, 0, sizeof *header);
 	const ElfW(Shdr) *sections =
-		at_offset(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof *sections);
+		header ? at_offset(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof *sections)
+		       : NULL;
 	if (!sections || header->e_shentsize != sizeof *sections)
 		return;
 	for (unsigned i = 0; i < header->e_shnum; i++)

@@ -327,3 +327,15 @@ case_explicit_loader() {
 		[ "$(grep -c '^mtrace:' "$label.err")" = 0 ] || fail "$label: unexpected message: $(cat "$label.err")"
 	done
 }
+
+# The compiler has seen the allocator and its callers together.
+case_allocator_in_one_file() {
+	local mode
+	silent=0
+	guest patchonefile
+	for mode in sample full; do
+		info "$mode"
+		counts "$mode"
+		fact "$mode" '.malloc_source == "patched"'
+	done
+}

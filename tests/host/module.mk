@@ -7,6 +7,7 @@ HOST_LIBS_sigsafe    := $(host_origin) -lsafemalloc
 HOST_LIBS_cdl        := -Wl,-rpath,'$$ORIGIN' -Wl,--disable-new-dtags
 HOST_LIBS_dlloop     := -Wl,-rpath,'$$ORIGIN' -Wl,--disable-new-dtags
 HOST_LIBS_ownmalloc  := -rdynamic
+HOST_LIBS_patchonefile := -O2 -rdynamic
 HOST_LIBS_tcstats    := -rdynamic
 HOST_LIBS_cxxreplaced := -rdynamic
 
