@@ -224,6 +224,16 @@ case_allocator_prefixed() {
 	done
 }
 
+# The names alone are no allocator.
+case_allocator_namesakes() {
+	local mode
+	guest patch/namesakes libc
+	for mode in sample full; do
+		info "$mode"
+		fact "$mode" '.malloc_source == "interposed" and .patched == []'
+	done
+}
+
 # A library that keeps its calls to itself; everybody else's come to us, and go on to it.
 case_allocator_of_library() {
 	local mode

@@ -89,15 +89,15 @@ patch_entry  := tests/host/patch/entry.c
 patch_libs    = -L$(@D) -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed
 patch_prefix := malloc free calloc realloc posix_memalign malloc_usable_size
 patch_folder := $(BUILD)/host/patch
-$(patch_folder)/hidden $(patch_folder)/prefixed $(patch_folder)/before $(patch_folder)/threaded: tests/host/patch/entry.h tests/host/guest.h
+$(patch_folder)/hidden $(patch_folder)/prefixed $(patch_folder)/namesakes $(patch_folder)/before $(patch_folder)/threaded: tests/host/patch/entry.h tests/host/guest.h
 
 # Its allocator is in .symtab only, and libc has its own.
 $(patch_folder)/hidden: $(patch_entry)
 	@mkdir -p $(@D)
 	$(patch_c) -pie -fPIE -fvisibility=hidden -DHAS_STATIC_NAME -o $@ $<
-$(patch_folder)/prefixed: $(patch_entry)
+$(patch_folder)/prefixed $(patch_folder)/namesakes: $(patch_entry)
 	@mkdir -p $(@D)
-	$(patch_c) -pie -fPIE -rdynamic $(foreach f,$(patch_prefix),-D$(f)=je_$(f)) -o $@ $<
+	$(patch_c) -pie -fPIE -rdynamic $(foreach f,$(patch_prefix),-D$(f)=je_$(f)) $(if $(filter %prefixed,$@),-DHAS_MALLCTL) -o $@ $<
 $(patch_folder)/before: $(patch_entry) $(patch_folder)/libearlyblocks.so
 	$(patch_c) -pie -fPIE -rdynamic -DHAS_EARLY_BLOCKS -o $@ $< $(patch_libs) -learlyblocks
 $(patch_folder)/threaded: $(patch_entry) $(patch_folder)/libearlythread.so
@@ -110,7 +110,7 @@ $(patch_folder)/libsymbolic.so: tests/host/patch/libsymbolic.c tests/host/guest.
 $(patch_folder)/lib%.so: tests/host/patch/lib%.c tests/host/guest.h
 	@mkdir -p $(@D)
 	$(patch_c) -fPIC -shared -pthread -o $@ $< -ldl
-host_guests += $(patch_folder)/hidden $(patch_folder)/prefixed $(patch_folder)/before $(patch_folder)/threaded $(patch_folder)/symbolic
+host_guests += $(patch_folder)/hidden $(patch_folder)/prefixed $(patch_folder)/namesakes $(patch_folder)/before $(patch_folder)/threaded $(patch_folder)/symbolic
 
 ifneq ($(patch_variants),)
 # The text of the first moves to other memory before a preloaded object's constructor runs.

@@ -190,6 +190,15 @@ static bool is_named(int argc, char **argv, const char *name)
 	return false;
 }
 
+#ifdef HAS_MALLCTL
+/* What tells jemalloc from functions that happen to have such names. */
+int je_mallctl(const char *name);
+int je_mallctl(const char *name)
+{
+	return name ? ENOENT : EINVAL;
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	bool seen_free = !is_named(argc, argv, "free");
