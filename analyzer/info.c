@@ -210,14 +210,9 @@ static json_t *damage_json(const struct trace *trace)
 	size_t count;
 	const struct trace_damage *damage = trace_damage(trace, &count);
 	json_t *array = json_array();
-	for (size_t i = 0; i < count; i++) {
-		json_t *item = json_object();
-		json_put_string(item, "file", damage[i].file);
-		json_put_count(item, "offset", damage[i].offset_bytes);
-		json_put_count(item, "bytes", damage[i].bytes);
-		json_put_string(item, "text", damage[i].text);
-		json_array_append_new(array, item);
-	}
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_damage(damage[i].file, damage[i].offset_bytes,
+							 damage[i].bytes, damage[i].text));
 	return array;
 }
 

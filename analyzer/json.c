@@ -74,6 +74,16 @@ static bool write_flags(FILE *file, const json_t *value, size_t flags, struct er
 			 strerror(errno));
 }
 
+json_t *json_damage(const char *file, uint64_t offset_bytes, uint64_t bytes, const char *text)
+{
+	json_t *item = json_object();
+	json_put_string(item, "file", file);
+	json_put_count(item, "offset", offset_bytes);
+	json_put_count(item, "bytes", bytes);
+	json_put_string(item, "text", text);
+	return item;
+}
+
 bool json_write(FILE *file, const json_t *value, struct error *error)
 {
 	return write_flags(file, value, JSON_INDENT(2), error);

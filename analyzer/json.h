@@ -24,6 +24,8 @@ void json_put_string(json_t *object, const char *key, const char *value);
 json_t *json_safe_string(const char *value);
 json_t *json_count(uint64_t value);
 json_t *json_number(double value); /* NaN and infinity: null */
+/* A damaged place of a file, as `damage[]` has it in every command's output. */
+json_t *json_damage(const char *file, uint64_t offset_bytes, uint64_t bytes, const char *text);
 
 /* Writes `value`, indented by two, and a newline. False with `error` set on failure. Does not take it over.
  */

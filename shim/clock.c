@@ -43,6 +43,11 @@ void clock_start(void)
 		shim_clock.shift++;
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 struct clock_mark clock_mark(void)
 {
 	struct clock_mark mark = {0};

@@ -23,6 +23,21 @@ void clock_start(void);
 
 uint64_t clock_monotonic_ns(void);
 
+/* CPU time of the calling thread: what it waits for a CPU or a lock is no cost of what it does. */
+uint64_t clock_thread_cpu_ns(void);
+
+/* What the shim's own thread reads once an interval may cost this share of the time, whatever the guest's
+ * size. */
+#define CLOCK_COST_SHARE 200 /* 1 part in */
+
+/* True where a reading that took cost_ns at last_ns may be made again. Half an interval early is on time: the
+ * next chance comes a whole one later. */
+static inline bool clock_cost_allows(uint64_t now_ns, uint64_t interval_ms, uint64_t last_ns,
+				     uint64_t cost_ns)
+{
+	return now_ns + interval_ms * 500000 >= last_ns + cost_ns * CLOCK_COST_SHARE;
+}
+
 static inline uint64_t clock_now(void)
 {
 	if (__builtin_expect(shim_clock.monotonic, 0))

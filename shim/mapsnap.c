@@ -9,9 +9,6 @@
 #include "shim/tracefile.h"
 #include "shim/writer.h"
 
-/* Reading the list holds the lock that the guest's mmap needs: it may take at most this share of the time. */
-#define READING_SHARE	200 /* 1 part in */
-
 #define RANGES_MAX	2048u /* of one block */
 #define MAPPINGS_MAX	2048u
 #define NAMES_BYTES_MAX (160u << 10)
@@ -221,13 +218,6 @@ static bool visit(const struct mapping *mapping, void *unused)
 
 /* ---- reading ------------------------------------------------------------------------------------------ */
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now = {0, 0};
-	raw2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void begin(bool whole)
 {
 	state.whole = whole;
@@ -255,7 +245,7 @@ static void end(void)
 
 static void take(bool whole)
 {
-	uint64_t start_ns = thread_cpu_ns();
+	uint64_t start_ns = clock_thread_cpu_ns();
 	if (!state.block)
 		state.block = raw_reserve(sizeof *state.block);
 	if (!state.block)
@@ -269,7 +259,7 @@ static void take(bool whole)
 	state.read = true;
 	state.want_whole = false;
 	state.last_ns = clock_monotonic_ns();
-	state.cost_ns = thread_cpu_ns() - start_ns;
+	state.cost_ns = clock_thread_cpu_ns() - start_ns;
 }
 
 void mapsnap_take_whole(void)
@@ -277,10 +267,10 @@ void mapsnap_take_whole(void)
 	take(true);
 }
 
+/* Reading the list holds the lock that the guest's mmap needs. */
 void mapsnap_take(uint64_t interval_ms)
 {
-	uint64_t due_ns = state.last_ns + state.cost_ns * READING_SHARE;
-	if (!state.read || clock_monotonic_ns() + interval_ms * 500000 >= due_ns)
+	if (!state.read || clock_cost_allows(clock_monotonic_ns(), interval_ms, state.last_ns, state.cost_ns))
 		take(state.want_whole || !state.read);
 }
 

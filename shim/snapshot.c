@@ -9,10 +9,6 @@
 #include "shim/ring.h"
 #include "shim/tracefile.h"
 
-/* Reading smaps_rollup walks all page tables under the mmap lock: it may take at most this share of the time.
- */
-#define ROLLUP_SHARE 200 /* 1 part in */
-
 static struct {
 	int statm, rollup;
 	uint64_t anon_huge_bytes, anon_huge_ns, rollup_cost_ns; /* of the last reading */
@@ -74,32 +70,25 @@ static uint64_t resident_bytes(void)
 	return second ? number_at(second) * page_bytes() : SNAPSHOT_UNKNOWN;
 }
 
-/* Of this thread: what it waits for a CPU is no cost of the reading. */
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now = {0, 0};
-	raw2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void read_rollup(uint64_t now_ns)
 {
 	char text[2048];
 	const char *line;
-	uint64_t start_ns = thread_cpu_ns();
+	uint64_t start_ns = clock_thread_cpu_ns();
 	if (read_text(state.rollup, text, sizeof text) <= 0 || !(line = strstr(text, "AnonHugePages:")))
 		return;
 	state.anon_huge_bytes = number_at(line + strlen("AnonHugePages:")) * 1024;
 	state.anon_huge_ns = now_ns;
-	state.rollup_cost_ns = thread_cpu_ns() - start_ns;
+	state.rollup_cost_ns = clock_thread_cpu_ns() - start_ns;
 	state.rollup_read = true;
 }
 
 static void take_huge(struct snapshot *snapshot, uint64_t interval_ms)
 {
-	uint64_t now_ns = clock_monotonic_ns(),
-		 due_ns = state.anon_huge_ns + state.rollup_cost_ns * ROLLUP_SHARE;
-	if (!state.rollup_read || now_ns + interval_ms * 500000 >= due_ns)
+	/* Reading smaps_rollup walks all page tables under the mmap lock. */
+	uint64_t now_ns = clock_monotonic_ns();
+	if (!state.rollup_read ||
+	    clock_cost_allows(now_ns, interval_ms, state.anon_huge_ns, state.rollup_cost_ns))
 		read_rollup(now_ns);
 	snapshot->anon_huge_bytes = state.rollup_read ? state.anon_huge_bytes : SNAPSHOT_UNKNOWN;
 	snapshot->anon_huge_age_ns = state.rollup_read ? now_ns - state.anon_huge_ns : 0;

@@ -10,9 +10,6 @@
 #include "shim/tcmalloc_text.h"
 #include "shim/tracefile.h"
 
-/* Neither the properties nor the text may take more than this share of the time. */
-#define COST_SHARE 200 /* 1 part in */
-
 /* google/tcmalloc itself tries up to 2 MiB for its text; a longer one is cut off. */
 #define TEXT_BYTES   (2u << 20)
 #define RECORD_BYTES (512u << 10)
@@ -156,14 +153,6 @@ void tcmalloc_after_fork(void)
 
 /* ---- asking -------------------------------------------------------------------------------------------- */
 
-/* Of this thread: what it waits for a CPU or a lock is no cost. */
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now = {0, 0};
-	raw2(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static const char *const *properties(void)
 {
 	return state.kind == ALLOCATOR_GOOGLE ? google_properties : gperftools_properties;
@@ -193,21 +182,19 @@ static void ask_text(void)
 	tcmalloc_text_read(state.text, state.buffer, bytes < TEXT_BYTES ? bytes : TEXT_BYTES - 1);
 }
 
-/* Half an interval early is on time: the next chance comes a whole one later. */
 static bool is_due(const struct reading *reading, uint64_t now_ns, uint64_t interval_ms)
 {
-	return !reading->done ||
-	       now_ns + interval_ms * 500000 >= reading->taken_ns + reading->cost_ns * COST_SHARE;
+	return !reading->done || clock_cost_allows(now_ns, interval_ms, reading->taken_ns, reading->cost_ns);
 }
 
 static void take(struct reading *reading, void (*asking)(void), uint64_t now_ns, uint64_t interval_ms)
 {
 	if (!is_due(reading, now_ns, interval_ms) || !enter())
 		return;
-	uint64_t start_ns = thread_cpu_ns();
+	uint64_t start_ns = clock_thread_cpu_ns();
 	asking();
 	leave();
-	*reading = (struct reading){true, now_ns, thread_cpu_ns() - start_ns};
+	*reading = (struct reading){true, now_ns, clock_thread_cpu_ns() - start_ns};
 }
 
 /* ---- the record ---------------------------------------------------------------------------------------- */
