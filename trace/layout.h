@@ -56,6 +56,10 @@ enum block_type {
 	BLOCK_END = 8,	     /* struct end_record: the trace is complete */
 	BLOCK_ALLOCATOR = 9, /* struct allocator_record and its lines: the allocator's own figures */
 	BLOCK_MAPS = 10,     /* struct maps_header, then what it counts: the process's mappings */
+	BLOCK_PAGES = 11,    /* struct pages_header, then what it counts: which pages are there, and huge */
+	BLOCK_SMAPS = 12,    /* struct smaps_header and its records: the kernel's own sums by mapping */
+	BLOCK_SETTINGS =
+		13, /* struct settings_header and its lines: the machine's huge page settings and counters */
 };
 
 #define BLOCK_MAGIC	      0x4b4c4254u /* "TBLK" */
@@ -180,6 +184,109 @@ struct mapping_record {
 	uint32_t name;	 /* 44: offset of its name (a path, "[heap]" and the like) in the names; 0: none */
 };
 _Static_assert(sizeof(struct mapping_record) == 48, "mapping_record is 48 bytes");
+
+/* Where the state of pages was read. Without PAGEMAP_SCAN and without privilege there are no BLOCK_PAGES: the
+ * sums of BLOCK_SMAPS are all that is known. */
+enum pages_source {
+	PAGES_FROM_SCAN = 1, /* ioctl(PAGEMAP_SCAN): exact, in any process */
+	PAGES_FROM_KPAGEFLAGS =
+		2, /* pagemap and kpageflags, page by page: sees huge folios, not how they are mapped */
+};
+
+/*
+ * A look at parts of the address space. Followed by `ranges` struct pages_range, by rising address, and
+ * `runs` struct pages_run: those of the first range, then those of the second, and so on, by rising address.
+ */
+struct pages_header {
+	uint64_t time;	     /*  0: time units: before the first look */
+	uint64_t end_time;   /*  8: after the last one */
+	uint64_t page_bytes; /* 16: unit of the runs */
+	uint64_t huge_bytes; /* 24: what one entry of the page middle directory (PMD) maps; 0: unknown */
+	uint32_t source;     /* 32: enum pages_source */
+	uint32_t ranges;     /* 36 */
+	uint32_t runs;	     /* 40 */
+	uint32_t reserved;   /* 44 */
+};
+_Static_assert(sizeof(struct pages_header) == 48, "pages_header is 48 bytes");
+
+#define PAGES_UNCHANGED 1u /* as at the last look at it: it has no runs here */
+
+/* Looked at: what lies in no run of it is not resident. Its ends are multiples of huge_bytes where that is
+ * known. */
+struct pages_range {
+	uint64_t start; /*  0 */
+	uint64_t end;	/*  8: greater than start */
+	uint64_t time;	/* 16: time units: when it was looked at, after which nothing is said */
+	uint32_t runs;	/* 24 */
+	uint32_t flags; /* 28: PAGES_UNCHANGED */
+};
+_Static_assert(sizeof(struct pages_range) == 32, "pages_range is 32 bytes");
+
+#define PAGE_PRESENT 1u
+#define PAGE_SWAPPED 2u
+#define PAGE_HUGE    4u	 /* mapped by a PMD; from PAGES_FROM_KPAGEFLAGS never */
+#define PAGE_FILE    8u	 /* of a file or shared memory */
+#define PAGE_ZERO    16u /* the kernel's page of zeros: takes no memory of its own */
+#define PAGE_FOLIO   32u /* belongs to a folio of at least huge_bytes; from PAGES_FROM_KPAGEFLAGS alone */
+
+/* Neighbouring pages of one state. Does not reach over the end of its range. */
+struct pages_run {
+	uint64_t start; /*  0 */
+	uint32_t pages; /*  8: greater than 0 */
+	uint32_t flags; /* 12: PAGE_*: PAGE_PRESENT or PAGE_SWAPPED, and what holds besides */
+};
+_Static_assert(sizeof(struct pages_run) == 16, "pages_run is 16 bytes");
+
+/* A reading of /proc/self/smaps, or a part of one. Followed by `records` struct smaps_record by rising
+ * address. */
+struct smaps_header {
+	uint64_t time;	   /*  0: time units: before the reading */
+	uint64_t end_time; /*  8: after it */
+	uint32_t records;  /* 16 */
+	uint32_t flags;	   /* 20: SMAPS_LAST */
+};
+_Static_assert(sizeof(struct smaps_header) == 24, "smaps_header is 24 bytes");
+
+#define SMAPS_LAST	  1u /* the last block of a reading; blocks of one reading have the same time */
+
+#define SMAPS_ELIGIBLE	  1u   /* THPeligible: 1 */
+#define SMAPS_HUGEPAGE	  2u   /* VmFlags hg: MADV_HUGEPAGE */
+#define SMAPS_NO_HUGEPAGE 4u   /* VmFlags nh: MADV_NOHUGEPAGE */
+#define SMAPS_HUGETLB	  8u   /* VmFlags ht */
+#define SMAPS_LOCKED	  16u  /* VmFlags lo */
+#define SMAPS_NO_ELIGIBLE 32u  /* the kernel has no line THPeligible (before 5.0) */
+#define SMAPS_OWN	  64u  /* the shim's own memory, all of it */
+#define SMAPS_FILE	  128u /* of a file or shared memory */
+#define SMAPS_GROWS_DOWN  256u /* VmFlags gd: the main thread's stack */
+
+struct smaps_record {
+	uint64_t start;		   /*  0 */
+	uint64_t end;		   /*  8: greater than start */
+	uint64_t rss_bytes;	   /* 16 */
+	uint64_t anonymous_bytes;  /* 24 */
+	uint64_t anon_huge_bytes;  /* 32: AnonHugePages */
+	uint64_t file_huge_bytes;  /* 40: FilePmdMapped */
+	uint64_t shmem_huge_bytes; /* 48: ShmemPmdMapped */
+	uint64_t hugetlb_bytes;	   /* 56: Private_Hugetlb and Shared_Hugetlb; not part of rss_bytes */
+	uint64_t swap_bytes;	   /* 64 */
+	uint32_t flags;		   /* 72: SMAPS_* */
+	uint32_t reserved;	   /* 76 */
+};
+_Static_assert(sizeof(struct smaps_record) == 80, "smaps_record is 80 bytes");
+
+/*
+ * Followed by lines of `name=value`, each ended by a newline: settings and cumulative counters under the
+ * names that FORMAT.md lists. A name that was not there before is new; one that is not there now is as it
+ * was.
+ */
+struct settings_header {
+	uint64_t time;	/* 0: time units */
+	uint32_t flags; /* 8: SETTINGS_WHOLE */
+	uint32_t bytes; /* 12: of the lines */
+};
+_Static_assert(sizeof(struct settings_header) == 16, "settings_header is 16 bytes");
+
+#define SETTINGS_WHOLE 1u /* all that is known: other names are known no more */
 
 /* Followed by build_id_bytes, then path_bytes, then zeros up to a multiple of 8. */
 struct module_record {
