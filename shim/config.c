@@ -132,6 +132,18 @@ static void read_patch(const char *value)
 		complain("MTRACE_PATCH", value, "auto or off", "auto");
 }
 
+static void read_pages(const char *value)
+{
+	static const char names[][12] = {"auto", "scan", "kpageflags", "smaps", "off"};
+	_Static_assert(PAGES_WANT_OFF + 1 == sizeof names / sizeof *names, "one name each");
+	for (unsigned i = 0; i <= PAGES_WANT_OFF; i++)
+		if (!strcmp(value, names[i])) {
+			config.pages = (enum pages_wanted)i;
+			return;
+		}
+	complain("MTRACE_PAGES", value, "auto, scan, kpageflags, smaps or off", "auto");
+}
+
 static void read_depth(const char *value)
 {
 	uint64_t depth = config.stack_depth;
@@ -164,6 +176,8 @@ static void read_variable(const char *name, const char *value)
 		read_locks(value);
 	else if (!strcmp(name, "MTRACE_PATCH"))
 		read_patch(value);
+	else if (!strcmp(name, "MTRACE_PAGES"))
+		read_pages(value);
 	else if (!strcmp(name, "MTRACE_RING_MIB"))
 		read_number(name, value, 1, 2048, "a number from 1 to 2048", "64", &config.ring_mib);
 }

@@ -13,6 +13,15 @@
 
 #define CONFIG_PATH_BYTES 4096
 
+/* Where the state of pages may be read; MTRACE_PAGES. */
+enum pages_wanted {
+	PAGES_WANT_AUTO,
+	PAGES_WANT_SCAN, /* by ioctl(PAGEMAP_SCAN) or not at all */
+	PAGES_WANT_KPAGEFLAGS,
+	PAGES_WANT_SMAPS, /* sums by mapping alone */
+	PAGES_WANT_OFF,
+};
+
 struct config {
 	enum thread_mode mode; /* MODE_CLOSED: off */
 	uint64_t sample_bytes;
@@ -21,7 +30,8 @@ struct config {
 	uint64_t interval_ms;
 	unsigned stack_depth;
 	bool children;
-	bool patch;		     /* MTRACE_PATCH=auto */
+	bool patch; /* MTRACE_PATCH=auto */
+	enum pages_wanted pages;
 	char out[CONFIG_PATH_BYTES]; /* as given, with its % sequences */
 	char exe_glob[256];
 };

@@ -17,6 +17,9 @@ struct mapping {
 	const char *name; /* path, "[heap]" and the like, or "" */
 };
 
+/* One line of such a list: start-end rwxp offset major:minor inode   name. False: it is none. */
+bool maps_parse(const char *line, struct mapping *mapping);
+
 #define MAPS_SELF "/proc/self/maps"
 
 /*

@@ -278,3 +278,22 @@ void mapsnap_want_whole(void)
 {
 	state.want_whole = true;
 }
+
+bool mapsnap_guest_from(uint64_t address, struct mapsnap_range *range)
+{
+	size_t low = 0, high = state.before.count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (state.before.items[middle].end > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	while (low < state.before.count && state.before.items[low].flags & MAPPING_OWN)
+		low++;
+	if (low == state.before.count)
+		return false;
+	const struct known *item = &state.before.items[low];
+	*range = (struct mapsnap_range){item->start, item->end, item->inode != 0};
+	return true;
+}

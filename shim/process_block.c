@@ -13,6 +13,7 @@
 #include "shim/patch.h"
 #include "shim/raw.h"
 #include "shim/registry.h"
+#include "shim/smallfile.h"
 #include "shim/source.h"
 #include "shim/tcmalloc.h"
 #include "shim/tracefile.h"
@@ -58,21 +59,11 @@ static void put_number(const char *key, long long value)
 	put_text(key, number);
 }
 
-static long read_file(const char *path, char *target, size_t bytes)
-{
-	int fd = raw_open(path, O_RDONLY, 0);
-	long length = fd < 0 ? -1 : raw_read(fd, target, bytes - 1);
-	if (fd >= 0)
-		raw_close(fd);
-	target[length > 0 ? length : 0] = '\0';
-	return length;
-}
-
 /* Where the file is absent (another kernel, a container without /sys), the key is left out: unknown. */
 static void put_file(const char *key, const char *path)
 {
 	char content[256];
-	if (read_file(path, content, sizeof content) <= 0)
+	if (smallfile_read(path, content, sizeof content) <= 0)
 		return;
 	content[strcspn(content, "\n")] = '\0';
 	put_text(key, content);
@@ -81,7 +72,7 @@ static void put_file(const char *key, const char *path)
 static void put_arguments(void)
 {
 	char arguments[4096];
-	long length = read_file("/proc/self/cmdline", arguments, sizeof arguments);
+	long length = smallfile_read("/proc/self/cmdline", arguments, sizeof arguments);
 	for (long i = 0; i + 1 < length; i++)
 		if (arguments[i] == '\0')
 			arguments[i] = ' ';

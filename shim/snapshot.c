@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "shim/clock.h"
+#include "shim/hugepages.h"
 #include "shim/raw.h"
 #include "shim/ring.h"
 #include "shim/tracefile.h"
@@ -87,6 +88,8 @@ static void take_huge(struct snapshot *snapshot, uint64_t interval_ms)
 {
 	/* Reading smaps_rollup walks all page tables under the mmap lock. */
 	uint64_t now_ns = clock_monotonic_ns();
+	if (hugepages_anon(now_ns, &snapshot->anon_huge_bytes, &snapshot->anon_huge_age_ns))
+		return;
 	if (!state.rollup_read ||
 	    clock_cost_allows(now_ns, interval_ms, state.anon_huge_ns, state.rollup_cost_ns))
 		read_rollup(now_ns);

@@ -9,15 +9,19 @@
 #include "shim/clock.h"
 #include "shim/config.h"
 #include "shim/gather.h"
+#include "shim/hugepages.h"
 #include "shim/keyframe.h"
 #include "shim/mapsnap.h"
 #include "shim/modules.h"
+#include "shim/pagescan.h"
 #include "shim/raw.h"
 #include "shim/real.h"
 #include "shim/registry.h"
 #include "shim/ring.h"
+#include "shim/smaps.h"
 #include "shim/snapshot.h"
 #include "shim/tcmalloc.h"
+#include "shim/thp.h"
 #include "shim/tracefile.h"
 #include "shim/writer_files.h"
 
@@ -119,6 +123,24 @@ static void write_modules_if_changed(bool look)
 	keyframe_write_modules();
 }
 
+static void take_pages(void)
+{
+	if (config.pages == PAGES_WANT_OFF)
+		return;
+	hugepages_take(config.interval_ms);
+	smaps_take(config.interval_ms, !pagescan_source());
+	thp_take(config.interval_ms);
+}
+
+static void finish_pages(void)
+{
+	if (config.pages == PAGES_WANT_OFF)
+		return;
+	hugepages_finish();
+	smaps_take_now();
+	thp_take_now();
+}
+
 static void tick(uint64_t now_ns)
 {
 	for_each_thread(take_from_idle);
@@ -127,6 +149,7 @@ static void tick(uint64_t now_ns)
 	if (now_ns >= writer.next_snapshot_ns) {
 		write_modules_if_changed(false);
 		mapsnap_take(config.interval_ms);
+		take_pages();
 		tcmalloc_write(config.interval_ms, writer.watermark);
 		write_snapshot();
 		writer.next_snapshot_ns += config.interval_ms * NS_PER_MS;
@@ -190,6 +213,7 @@ static void finish(void)
 	writer.watermark = clock_now();
 	write_modules_if_changed(true);
 	mapsnap_take_whole();
+	finish_pages();
 	keyframe_write_threads();
 	if (config.max_mib || rings_shared(COUNTER_LOST_DISK))
 		keyframe_write_all();
@@ -214,10 +238,17 @@ static void sleep_until(uint64_t due_ns)
 	atomic_store(&writer.sleeping, 0);
 }
 
+static uint64_t next_work_ns(void)
+{
+	uint64_t pages_ns = hugepages_due_ns();
+	return pages_ns < writer.next_tick_ns ? pages_ns : writer.next_tick_ns;
+}
+
 /* The end record is the end no more once a block stands behind it. */
 static void resume(void)
 {
 	writer_files_remake_rings();
+	hugepages_want_whole(); /* the last look may have been broken off */
 	write_mark();
 	atomic_store(&writer.command, COMMAND_NONE);
 	raw_futex_wake(&writer.command);
@@ -278,7 +309,9 @@ static void *writer_main(void *argument)
 		obey();
 		if (atomic_load(&writer.command) == COMMAND_RETIRE)
 			break;
-		sleep_until(writer.next_tick_ns);
+		if (clock_monotonic_ns() >= hugepages_due_ns())
+			hugepages_step();
+		sleep_until(next_work_ns());
 	}
 	writer_files_close();
 	atomic_store(&writer.command, COMMAND_RETIRED);

@@ -3,6 +3,9 @@
 #include <limits.h>
 #include <sched.h>
 
+#include "shim/config.h"
+#include "shim/folder.h"
+#include "shim/pagescan.h"
 #include "shim/raw.h"
 #include "shim/ring.h"
 #include "shim/snapshot.h"
@@ -33,6 +36,7 @@ void writer_files_open(void)
 	tracefile_open();
 	rings_fd = raw_open(rings, O_RDWR, 0);
 	snapshot_start();
+	pagescan_open(config.pages);
 }
 
 void writer_files_close(void)
@@ -41,6 +45,7 @@ void writer_files_close(void)
 	raw_close(rings_fd);
 	rings_fd = -1;
 	snapshot_close();
+	pagescan_close();
 }
 
 /* ---- a table of our own
@@ -56,42 +61,32 @@ static bool unshare_table(void)
 
 static bool is_kept(int fd)
 {
-	int fds[SNAPSHOT_FDS];
+	int fds[SNAPSHOT_FDS + PAGESCAN_FDS];
+	bool kept = fd == tracefile_fd() || fd == rings_fd;
 	snapshot_fds(fds);
-	return fd == tracefile_fd() || fd == rings_fd || fd == fds[0] || fd == fds[1];
+	pagescan_fds(fds + SNAPSHOT_FDS);
+	for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++)
+		kept |= fd == fds[i];
+	return kept;
 }
 
 /* The copies of the guest's descriptors would keep its pipes and sockets open. */
-static void close_listed(int folder)
+static void close_listed(const char *name, uint8_t type, void *folder)
 {
-	struct entry {
-		uint64_t inode;
-		int64_t offset;
-		uint16_t bytes;
-		uint8_t type;
-		char name[];
-	};
-	_Alignas(8) char listing[4096];
-	long got;
-	while ((got = raw3(SYS_getdents64, folder, (long)listing, sizeof listing)) > 0) {
-		for (long at = 0; at < got;) {
-			const struct entry *entry = (const void *)(listing + at);
-			int fd = 0;
-			const char *digit = entry->name;
-			for (; *digit >= '0' && *digit <= '9'; digit++)
-				fd = fd * 10 + (*digit - '0');
-			if (digit != entry->name && fd != folder && !is_kept(fd))
-				raw_close(fd);
-			at += entry->bytes;
-		}
-	}
+	(void)type;
+	int fd = 0;
+	const char *digit = name;
+	for (; *digit >= '0' && *digit <= '9'; digit++)
+		fd = fd * 10 + (*digit - '0');
+	if (digit != name && fd != *(const int *)folder && !is_kept(fd))
+		raw_close(fd);
 }
 
 static void close_inherited(void)
 {
 	int folder = raw_open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY, 0);
 	if (folder >= 0) {
-		close_listed(folder);
+		folder_visit(folder, close_listed, &folder);
 		raw_close(folder);
 		return;
 	}
