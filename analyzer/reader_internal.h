@@ -8,6 +8,7 @@
  *   reader_clock.c    time units to wall clock
  *   reader_rings.c    the rings file
  *   reader_allocator.c  the allocator's statistics
+ *   blockcursor.c     the blocks of one type, for reader_pages.c, reader_smaps.c and reader_settings.c
  *   reader_damage.c   damage and notes
  */
 #ifndef MTRACE_READER_INTERNAL_H
