@@ -74,6 +74,34 @@ double estimate_high(const struct estimate *estimate)
 	return estimate->floor + fmax(high, mean);
 }
 
+void estimate_add_part(struct estimate *sum, uint64_t size_bytes, double part_bytes, uint64_t sample_bytes)
+{
+	double p = sample_probability(size_bytes, sample_bytes);
+	sum->value += part_bytes / p;
+	sum->variance += part_bytes * part_bytes * (1 - p) / (p * p);
+	sum->floor += part_bytes;
+	/* One sample more, of a block like this one. */
+	sum->weight =
+		fmax(sum->weight, (double)sample_bytes * part_bytes / (size_bytes ? (double)size_bytes : 1));
+}
+
+void estimate_add(struct estimate *sum, const struct estimate *part)
+{
+	sum->value += part->value;
+	sum->variance += part->variance;
+	sum->floor += part->floor;
+	sum->weight = fmax(sum->weight, part->weight);
+}
+
+struct remainder estimate_remainder(double whole, const struct estimate *part)
+{
+	return (struct remainder){
+		.value = fmax(whole - part->value, 0),
+		.low = fmax(whole - estimate_high(part), 0),
+		.high = fmax(whole - estimate_low(part), 0),
+	};
+}
+
 /* ---- peaks --------------------------------------------------------------------------------------------- */
 
 void peak_follow(struct peak *peak, const struct estimate *live, double added)

@@ -61,6 +61,21 @@ double peak_high(const struct peak *peak);
 /* p(s) above; 1 where sample_bytes is 0. */
 double sample_probability(uint64_t size_bytes, uint64_t sample_bytes);
 
+/*
+ * Adds to a sum what a sampled block of `size_bytes` contributes to it: `part_bytes`, which may be less than
+ * its size (the part that lies somewhere), or something else that goes with it. In full mode (sample_bytes is
+ * 0) `part_bytes` themselves. `sum` starts as {.weight = sample_bytes}.
+ */
+void estimate_add_part(struct estimate *sum, uint64_t size_bytes, double part_bytes, uint64_t sample_bytes);
+
+void estimate_add(struct estimate *sum, const struct estimate *part); /* of other blocks */
+
+/* What is left of an exactly known `whole` without `part` of it: value, low and high end, none below 0. */
+struct remainder {
+	double value, low, high;
+};
+struct remainder estimate_remainder(double whole, const struct estimate *part);
+
 void peak_follow(struct peak *peak, const struct estimate *live, double added); /* for peak_raise() */
 
 static inline bool peak_raise(struct peak *peak, const struct estimate *live, double added)
