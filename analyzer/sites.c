@@ -14,8 +14,20 @@ static double requested(const struct live_site *site)
 	return site->alloc_bytes.value + site->realloc_bytes.value;
 }
 
-static double sort_key(const struct live_site *site, enum site_order order)
+/* Index of a site among all of them: that of hugeblocks_sites(), too. */
+static const struct hugeblocks_site *huge_of(const struct sites_view *view, const struct live_site *site)
 {
+	size_t count, huge_count;
+	if (!view->huge || !hugeblocks_known(view->huge))
+		return NULL;
+	size_t index = (size_t)(site - livemap_sites(view->replay->live, &count));
+	const struct hugeblocks_site *sites = hugeblocks_sites(view->huge, &huge_count);
+	return index < huge_count ? &sites[index] : NULL;
+}
+
+static double sort_key(const struct sites_view *view, const struct live_site *site, enum site_order order)
+{
+	const struct hugeblocks_site *huge;
 	switch (order) {
 	case SITE_ORDER_PEAK:
 		return site->live_bytes_peak.value;
@@ -23,6 +35,9 @@ static double sort_key(const struct live_site *site, enum site_order order)
 		return requested(site);
 	case SITE_ORDER_REMOTE:
 		return site->remote_frees.value;
+	case SITE_ORDER_HUGE:
+		huge = huge_of(view, site);
+		return huge ? huge->huge_bytes_peak.value : 0;
 	default:
 		return site->live_bytes.value;
 	}
@@ -30,38 +45,42 @@ static double sort_key(const struct live_site *site, enum site_order order)
 
 static int by_key(const void *a, const void *b, void *context)
 {
+	const struct sites_view *view = context;
 	const struct live_site *left = *(const struct live_site *const *)a,
 			       *right = *(const struct live_site *const *)b;
-	const enum site_order keys[] = {*(const enum site_order *)context, SITE_ORDER_PEAK, SITE_ORDER_ALLOC};
+	const enum site_order keys[] = {view->order, SITE_ORDER_PEAK, SITE_ORDER_ALLOC};
 	for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) {
-		double difference = sort_key(right, keys[i]) - sort_key(left, keys[i]);
+		double difference = sort_key(view, right, keys[i]) - sort_key(view, left, keys[i]);
 		if (difference != 0)
 			return difference > 0 ? 1 : -1;
 	}
 	return (left->stack_id > right->stack_id) - (left->stack_id < right->stack_id);
 }
 
-const struct live_site **sites_sorted(const struct livemap *live, enum site_order order, size_t *count)
+/* All sites, in order; the caller frees the array. NULL when out of memory. */
+static const struct live_site **sites_sorted(const struct sites_view *view, size_t *count)
 {
-	const struct live_site *sites = livemap_sites(live, count);
+	struct sites_view copy = *view;
+	const struct live_site *sites = livemap_sites(view->replay->live, count);
 	const struct live_site **sorted = malloc((*count + 1) * sizeof *sorted);
 	if (!sorted)
 		return NULL;
 	for (size_t i = 0; i < *count; i++)
 		sorted[i] = &sites[i];
-	qsort_r(sorted, *count, sizeof *sorted, by_key, &order);
+	qsort_r(sorted, *count, sizeof *sorted, by_key, &copy);
 	return sorted;
 }
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
 /* The site's stack; empty where none was recorded or its definition is lost. False when out of memory. */
-static bool site_names(const struct replay *replay, struct symbols *symbols, const struct live_site *site,
+static bool site_names(const struct sites_view *view, const struct live_site *site,
 		       struct symbol_stack *names)
 {
 	struct trace_stack stack;
 	*names = (struct symbol_stack){0};
-	return !trace_stack(replay->trace, site->stack_id, &stack) || symbols_stack(symbols, &stack, names);
+	return !trace_stack(view->replay->trace, site->stack_id, &stack) ||
+	       symbols_stack(view->symbols, &stack, names);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------------- */
@@ -89,12 +108,23 @@ void json_put_peak(json_t *object, const char *name, const struct peak *peak, bo
 		put_interval(object, name, peak_low(peak), peak_high(peak));
 }
 
-static json_t *site_json(const struct replay *replay, struct symbols *symbols, const struct live_site *site,
-			 bool exact)
+static void put_huge(json_t *object, const struct sites_view *view, const struct live_site *site, bool exact)
+{
+	const struct hugeblocks_site *huge = huge_of(view, site);
+	if (huge) {
+		json_put_estimate(object, "huge_bytes", &huge->huge_bytes, exact);
+		json_put_estimate(object, "huge_bytes_peak", &huge->huge_bytes_peak, exact);
+	} else {
+		json_put_null(object, "huge_bytes");
+		json_put_null(object, "huge_bytes_peak");
+	}
+}
+
+static json_t *site_json(const struct sites_view *view, const struct live_site *site, bool exact)
 {
 	json_t *object = json_object(), *stack = json_array();
 	struct symbol_stack names;
-	site_names(replay, symbols, site, &names);
+	site_names(view, site, &names);
 	for (size_t i = 0; i < names.depth; i++)
 		json_array_append_new(stack, json_safe_string(names.frames[i]->name));
 	symbol_stack_free(&names);
@@ -110,22 +140,23 @@ static json_t *site_json(const struct replay *replay, struct symbols *symbols, c
 	json_put_estimate(object, "live_blocks", &site->live_blocks, exact);
 	json_put_estimate(object, "live_bytes", &site->live_bytes, exact);
 	json_put_peak(object, "live_bytes_peak", &site->live_bytes_peak, exact);
-	json_put_null(object, "huge_bytes");
+	put_huge(object, view, site, exact);
 	return object;
 }
 
-json_t *sites_json(const struct replay *replay, struct symbols *symbols, enum site_order order, size_t top)
+json_t *sites_json(const struct sites_view *view)
 {
-	bool exact = trace_info(replay->trace)->mode != TRACE_MODE_SAMPLE;
+	const struct trace_info *info = trace_info(view->replay->trace);
+	bool exact = info->mode != TRACE_MODE_SAMPLE;
 	size_t count, unmatched_count;
-	const struct live_site **sorted = sites_sorted(replay->live, order, &count);
+	const struct live_site **sorted = sites_sorted(view, &count);
 	json_t *object = json_object(), *sites = json_array(), *unmatched = json_array();
-	json_put_string(object, "trace", trace_info(replay->trace)->path);
+	json_put_string(object, "trace", info->path);
 	json_put_bool(object, "estimated", !exact);
 	json_put_count(object, "sites_total", count);
-	for (size_t i = 0; sorted && i < count && (!top || i < top); i++)
-		json_array_append_new(sites, site_json(replay, symbols, sorted[i], exact));
-	const char *const *names = symbols_unmatched(symbols, &unmatched_count);
+	for (size_t i = 0; sorted && i < count && (!view->top || i < view->top); i++)
+		json_array_append_new(sites, site_json(view, sorted[i], exact));
+	const char *const *names = symbols_unmatched(view->symbols, &unmatched_count);
 	for (size_t i = 0; i < unmatched_count; i++)
 		json_array_append_new(unmatched, json_safe_string(names[i]));
 	json_put(object, "sites", sites);
@@ -163,7 +194,18 @@ static void print_estimate(FILE *file, const char *name, const struct estimate *
 	print_figure(file, name, estimate->value, estimate_low(estimate), estimate_high(estimate), exact);
 }
 
-static void print_site(FILE *file, size_t rank, const struct live_site *site, bool exact)
+/* At the end while it runs, and the most of all looks once it has exited: as for the order. */
+static void print_huge(FILE *file, const struct sites_view *view, const struct live_site *site, bool exact)
+{
+	const struct hugeblocks_site *huge = huge_of(view, site);
+	if (huge && trace_info(view->replay->trace)->complete)
+		print_estimate(file, "on huge pages, at most,", &huge->huge_bytes_peak, exact);
+	else if (huge)
+		print_estimate(file, "on huge pages", &huge->huge_bytes, exact);
+}
+
+static void print_site(FILE *file, const struct sites_view *view, size_t rank, const struct live_site *site,
+		       bool exact)
 {
 	char calls[FORMAT_TEXT_BYTES], frees[FORMAT_TEXT_BYTES], remote[FORMAT_TEXT_BYTES];
 	const struct peak *peak = &site->live_bytes_peak;
@@ -174,6 +216,7 @@ static void print_site(FILE *file, size_t rank, const struct live_site *site, bo
 	fprintf(file, "#%zu", rank);
 	print_estimate(file, "live", &site->live_bytes, exact);
 	print_figure(file, "peak", peak->value, peak_low(peak), peak_high(peak), exact);
+	print_huge(file, view, site, exact);
 	print_estimate(file, "allocated", &bytes, exact);
 	fprintf(file, " in %s calls; %s frees, %s of them remote\n",
 		format_count(calls, (uint64_t)llround(site->allocs.value + site->reallocs.value)),
@@ -205,31 +248,36 @@ static void print_head(FILE *file, const struct replay *replay, size_t count, bo
 		exact ? "" : " (estimated from samples; in brackets 95% intervals)");
 }
 
-bool sites_print(FILE *file, const struct replay *replay, struct symbols *symbols, enum site_order order,
-		 size_t top)
+static bool print_stack(FILE *file, const struct sites_view *view, const struct live_site *site)
 {
-	bool exact = trace_info(replay->trace)->mode != TRACE_MODE_SAMPLE;
+	struct symbol_stack names;
+	bool good = site_names(view, site, &names);
+	if (!names.depth)
+		fputs(site->stack_id ? "      (the stack's definition is lost)\n"
+				     : "      (no stack recorded)\n",
+		      file);
+	for (size_t i = 0; i < names.depth; i++)
+		print_frame(file, names.frames[i]);
+	symbol_stack_free(&names);
+	return good;
+}
+
+bool sites_print(FILE *file, const struct sites_view *view)
+{
+	bool exact = trace_info(view->replay->trace)->mode != TRACE_MODE_SAMPLE;
 	size_t count;
-	const struct live_site **sorted = sites_sorted(replay->live, order, &count);
+	const struct live_site **sorted = sites_sorted(view, &count);
 	bool good = sorted != NULL;
-	print_head(file, replay, count, exact);
-	for (size_t i = 0; good && i < count && (!top || i < top); i++) {
-		struct symbol_stack names;
+	print_head(file, view->replay, count, exact);
+	for (size_t i = 0; good && i < count && (!view->top || i < view->top); i++) {
 		fputc('\n', file);
-		print_site(file, i + 1, sorted[i], exact);
-		good = site_names(replay, symbols, sorted[i], &names);
-		if (!names.depth)
-			fputs(sorted[i]->stack_id ? "      (the stack's definition is lost)\n"
-						  : "      (no stack recorded)\n",
-			      file);
-		for (size_t j = 0; j < names.depth; j++)
-			print_frame(file, names.frames[j]);
-		symbol_stack_free(&names);
+		print_site(file, view, i + 1, sorted[i], exact);
+		good = print_stack(file, view, sorted[i]);
 	}
-	if (top && count > top)
+	if (view->top && count > view->top)
 		fprintf(file, "\n%s more sites: --top N, 0 for all\n",
-			format_count((char[FORMAT_TEXT_BYTES]){0}, count - top));
-	print_unmatched(file, symbols);
+			format_count((char[FORMAT_TEXT_BYTES]){0}, count - view->top));
+	print_unmatched(file, view->symbols);
 	free(sorted);
 	return good;
 }

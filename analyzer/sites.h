@@ -2,6 +2,7 @@
 #ifndef MTRACE_SITES_H
 #define MTRACE_SITES_H
 
+#include "analyzer/hugeblocks.h"
 #include "analyzer/json.h"
 #include "analyzer/replay.h"
 #include "analyzer/symbols.h"
@@ -12,16 +13,20 @@ enum site_order {
 	SITE_ORDER_PEAK = 1,   /* most live bytes at any moment */
 	SITE_ORDER_ALLOC = 2,  /* bytes requested, reallocs included */
 	SITE_ORDER_REMOTE = 3, /* frees by another thread than the allocating one */
+	SITE_ORDER_HUGE = 4,   /* most live bytes on huge pages at any look (hugeblocks.h) */
 };
 
-/* The sites, in order; the caller frees the array, the sites belong to the live map. NULL when out of memory.
- */
-const struct live_site **sites_sorted(const struct livemap *live, enum site_order order, size_t *count);
+/* What is to be shown. Nothing of it is taken over. */
+struct sites_view {
+	const struct replay *replay;
+	const struct hugeblocks *huge; /* NULL, or without a look: bytes on huge pages are not known */
+	struct symbols *symbols;
+	enum site_order order;
+	size_t top; /* only so many sites; 0: all */
+};
 
-/* The first `top` sites (0: all). Neither takes anything over. */
-json_t *sites_json(const struct replay *replay, struct symbols *symbols, enum site_order order, size_t top);
-bool sites_print(FILE *file, const struct replay *replay, struct symbols *symbols, enum site_order order,
-		 size_t top);
+json_t *sites_json(const struct sites_view *view);
+bool sites_print(FILE *file, const struct sites_view *view); /* false when out of memory */
 
 /* Sets `name` to the rounded value and, unless `exact`, NAME_low and NAME_high to the 95% interval. */
 void json_put_estimate(json_t *object, const char *name, const struct estimate *estimate, bool exact);
