@@ -2,7 +2,8 @@
 # tests/scripts/run.sh [CASE]...
 #
 # Tests of the scripts: what each of them must refuse, made small in a folder of its own, and what it must let pass.
-# A case is a function case_NAME. The last line sums up: "scripts: N passed, N failed".
+# A case is a function case_NAME, here or in cases_*.sh. The last line sums up: "scripts: N passed, N failed", and
+# what was skipped.
 set -uo pipefail
 # shellcheck source-path=SCRIPTDIR/../../scripts source=common.sh
 . "$(dirname "$0")/../../scripts/common.sh"
@@ -13,6 +14,12 @@ trap 'rm -rf "$work"' EXIT
 fail() {
 	say "$@"
 	exit 1
+}
+
+# Ends a case that cannot be tried on this machine.
+skip() {
+	say "$@"
+	exit 77
 }
 
 # expect STATUS COMMAND...: its output goes to $work/output.
@@ -295,19 +302,36 @@ case_analyzer_memory() {
 
 # ---- the runner --------------------------------------------------------------------------------------------------
 
+for part in tests/scripts/cases_*.sh; do
+	# shellcheck source=/dev/null
+	. "$part"
+done
+
 passed=0
 failed=0
+skipped=0
 names=("$@")
 [ $# -gt 0 ] || mapfile -t names < <(declare -F | sed -n 's/^declare -f case_//p')
 for name in "${names[@]}"; do
 	declare -F "case_$name" >/dev/null || wrong_usage "no case is called $name"
-	if (work=$work/$name && mkdir "$work" && "case_$name") >"$work/$name.log" 2>&1; then
+	status=0
+	(work=$work/$name && mkdir "$work" && "case_$name") >"$work/$name.log" 2>&1 || status=$?
+	case $status in
+	0)
 		say "ok $name"
 		passed=$((passed + 1))
-	else
+		;;
+	77)
+		say "skip $name: $(tail -n 1 "$work/$name.log")"
+		skipped=$((skipped + 1))
+		;;
+	*)
 		say "FAIL $name: $(tail -n 1 "$work/$name.log")"
 		failed=$((failed + 1))
-	fi
+		;;
+	esac
 done
-say "scripts: $passed passed, $failed failed"
+summary="scripts: $passed passed, $failed failed"
+[ "$skipped" = 0 ] || summary+=", $skipped skipped"
+say "$summary"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
