@@ -34,6 +34,9 @@ struct hugeblocks {
 	uint64_t peak_resident_bytes;
 	struct hugeblocks_moment *moments;
 	size_t moment_count, moment_capacity;
+	struct hugeblocks_look *kept;
+	size_t kept_count, kept_capacity;
+	size_t kept_every; /* a power of 2: of so many looks one is kept */
 };
 
 static bool out_of_memory(struct error *error)
@@ -49,6 +52,7 @@ struct hugeblocks *hugeblocks_open(const struct trace *trace)
 		return NULL;
 	blocks->trace = trace;
 	blocks->sample_bytes = info->mode == TRACE_MODE_SAMPLE ? info->sample_bytes : 0;
+	blocks->kept_every = 1;
 	return blocks;
 }
 
@@ -63,6 +67,7 @@ void hugeblocks_close(struct hugeblocks *blocks)
 	free(blocks->huge.items);
 	free(blocks->sites);
 	free(blocks->moments);
+	free(blocks->kept);
 	free(blocks);
 }
 
@@ -189,11 +194,30 @@ static void look_at_blocks(struct hugeblocks *blocks, struct hugeblocks_look *lo
 
 /* ---- looks --------------------------------------------------------------------------------------------- */
 
+/* Where there are too many, every other one goes. */
+static bool keep_whole(struct hugeblocks *blocks)
+{
+	if (blocks->moment_count % blocks->kept_every)
+		return true;
+	if (blocks->kept_count == HUGEBLOCKS_KEPT_MAX) {
+		for (size_t i = 0; i < HUGEBLOCKS_KEPT_MAX / 2; i++)
+			blocks->kept[i] = blocks->kept[2 * i];
+		blocks->kept_count = HUGEBLOCKS_KEPT_MAX / 2;
+		blocks->kept_every *= 2;
+	}
+	if (!array_reserve(&blocks->kept, &blocks->kept_capacity, blocks->kept_count + 1,
+			   sizeof *blocks->kept))
+		return false;
+	blocks->kept[blocks->kept_count++] = blocks->last;
+	return true;
+}
+
 static bool keep(struct hugeblocks *blocks)
 {
 	struct hugeblocks_moment moment = {blocks->last.time, hugeblocks_sums(&blocks->last)};
 	if (!array_reserve(&blocks->moments, &blocks->moment_capacity, blocks->moment_count + 1,
-			   sizeof *blocks->moments))
+			   sizeof *blocks->moments) ||
+	    !keep_whole(blocks))
 		return false;
 	blocks->moments[blocks->moment_count++] = moment;
 	if (blocks->moment_count == 1 || moment.sums.resident_bytes > blocks->peak_resident_bytes) {
@@ -217,19 +241,26 @@ static bool look(struct hugeblocks *blocks, const struct hugeblocks_world *world
 	return keep(blocks) || out_of_memory(error);
 }
 
-/* In full mode the estimate of the live blocks is their number; in sample mode there are fewer to go through.
- */
-static bool is_time(const struct hugeblocks *blocks, const struct hugeblocks_world *world)
+/* What was sampled, or in full mode all. */
+static uint64_t live_blocks(const struct hugeblocks_world *world)
 {
-	uint64_t live_blocks = (uint64_t)fmax(livemap_totals(world->live)->live_blocks.floor, 0);
-	uint64_t work = live_blocks + pages_run_count(world->pages) + regions_map(world->regions)->count;
-	return blocks->events >= work || work <= SMALL_LOOK;
+	return (uint64_t)fmax(livemap_totals(world->live)->live_blocks.floor, 0);
+}
+
+static bool is_time(const struct hugeblocks *blocks, const struct hugeblocks_world *world, uint64_t time)
+{
+	const struct trace_info *info = trace_info(blocks->trace);
+	uint64_t work =
+		live_blocks(world) + pages_run_count(world->pages) + regions_map(world->regions)->count;
+	uint64_t since = time - (blocks->moment_count ? blocks->last.time : info->first_time);
+	return work <= SMALL_LOOK || blocks->events >= work ||
+	       since >= (info->last_time - info->first_time) / HUGEBLOCKS_SPREAD;
 }
 
 bool hugeblocks_snapshot(struct hugeblocks *blocks, const struct hugeblocks_world *world, uint64_t time,
 			 bool *looked, struct error *error)
 {
-	*looked = pages_known(world->pages) && is_time(blocks, world);
+	*looked = pages_known(world->pages) && is_time(blocks, world, time);
 	return !*looked || look(blocks, world, time, error);
 }
 
@@ -249,6 +280,18 @@ bool hugeblocks_known(const struct hugeblocks *blocks)
 bool hugeblocks_exact(const struct hugeblocks *blocks)
 {
 	return blocks->sample_bytes == 0;
+}
+
+bool hugeblocks_complete(const struct hugeblocks *blocks)
+{
+	const struct trace_info *info = trace_info(blocks->trace);
+	return !info->flight_recorder || trace_seconds(blocks->trace, info->first_time) <= 0.001;
+}
+
+const struct hugeblocks_look *hugeblocks_kept(const struct hugeblocks *blocks, size_t *count)
+{
+	*count = blocks->kept_count;
+	return blocks->kept;
 }
 
 const struct hugeblocks_look *hugeblocks_last(const struct hugeblocks *blocks)

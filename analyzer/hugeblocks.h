@@ -3,10 +3,12 @@
  * allocator no live block covers.
  *
  * Words (and those of hugeblocks_sweep.h):
- *   look      a moment of the replay at which all live blocks were laid over the picture of the pages. One is
- *             taken at a snapshot where at least as many events have passed since the last one as there are
- *             blocks, runs and regions to go through, so that all looks together stay linear in the trace;
- * and at the end unused    resident bytes of the allocator's regions that no live block covers: fragmentation
+ *   look      a moment of the replay at which all live blocks were laid over the picture of the
+ *             pages. One is taken at a snapshot where at least as many events have passed since the
+ *             last one as there are blocks, runs and regions to go through, or where a part of the
+ *             trace's time has passed (HUGEBLOCKS_SPREAD), so that all looks together stay linear in
+ *             the trace; and at the end. Where there is little to go through, at every snapshot
+ *   unused    resident bytes of the allocator's regions that no live block covers: fragmentation
  *   bloat     the part of it that lies on huge pages
  *
  * The allocator's regions are those whose owner is tcmalloc-normal, -sampled or -cold, gperftools or
@@ -34,6 +36,8 @@
 #include "analyzer/regions.h"
 
 struct hugeblocks;
+
+#define HUGEBLOCKS_SPREAD 32u /* so many looks at least, where there are as many snapshots */
 
 /* `trace` must outlive it. NULL when out of memory. */
 struct hugeblocks *hugeblocks_open(const struct trace *trace);
@@ -65,6 +69,10 @@ bool hugeblocks_finish(struct hugeblocks *blocks, const struct hugeblocks_world 
 /* False: there was no look, and nothing below is known. */
 bool hugeblocks_known(const struct hugeblocks *blocks);
 bool hugeblocks_exact(const struct hugeblocks *blocks); /* full mode */
+
+/* False: a flight recorder has lost its beginning, and the blocks of that time with it. What no known block
+ * covers may then hold others: unused bytes and bloat are not known. */
+bool hugeblocks_complete(const struct hugeblocks *blocks);
 
 /* Of one look. */
 struct hugeblocks_look {
@@ -98,6 +106,10 @@ struct hugeblocks_moment {
 	struct hugeblocks_sums sums;
 };
 const struct hugeblocks_moment *hugeblocks_moments(const struct hugeblocks *blocks, size_t *count);
+
+/* Looks with all their figures, evenly spread over the trace: at most HUGEBLOCKS_KEPT_MAX. */
+#define HUGEBLOCKS_KEPT_MAX 256u
+const struct hugeblocks_look *hugeblocks_kept(const struct hugeblocks *blocks, size_t *count);
 
 /* Live bytes of a site on huge pages, in whatever region. */
 struct hugeblocks_site {

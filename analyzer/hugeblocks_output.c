@@ -216,7 +216,7 @@ static json_t *allocator_json(const struct trace *trace, const struct hugeblocks
 
 void hugeblocks_put_json(json_t *object, const struct trace *trace, const struct hugeblocks *blocks)
 {
-	if (!blocks || !hugeblocks_known(blocks)) {
+	if (!blocks || !hugeblocks_known(blocks) || !hugeblocks_complete(blocks)) {
 		json_put_null(object, "bloat_bytes");
 		json_put_null(object, "unused_bytes");
 		json_put_null(object, "allocator");
@@ -351,6 +351,11 @@ void hugeblocks_print(FILE *file, const struct trace *trace, const struct hugebl
 {
 	if (!blocks || !hugeblocks_known(blocks)) {
 		fputs("memory of the allocator: not known, the trace holds no look at pages\n", file);
+		return;
+	}
+	if (!hugeblocks_complete(blocks)) {
+		fputs("memory of the allocator: not known, the blocks of the beginning are lost with it\n",
+		      file);
 		return;
 	}
 	const struct hugeblocks_look *look = hugeblocks_usual(blocks);

@@ -6,7 +6,7 @@
  *   hole     bytes of a stretch that no live block covers. A block covers the bytes that were asked for: what
  *            an allocator adds to round a size up, and its headers, are holes
  *   page     here the allocator's: `allocator_page_bytes()`
- *   class    of a size, by size_class_of() (model.h)
+ *   class    of a size, by size_class_of() (sizeclass.h)
  *
  * The class of a hole is that of the blocks which cover most of its page; where no live block lies on the
  * page, HOLE_FREE_PAGE. Of equal covers the smaller class wins. TCMalloc and gperftools give a page to blocks
@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 #include "analyzer/estimate.h"
-#include "analyzer/model.h"
 #include "analyzer/regions_owner.h"
+#include "analyzer/sizeclass.h"
 
 enum backing { BACKING_SMALL, BACKING_HUGE, BACKINGS };
 

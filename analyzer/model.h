@@ -25,12 +25,16 @@
 
 #include "analyzer/command.h"
 #include "analyzer/error.h"
+#include "analyzer/hugeblocks.h"
 #include "analyzer/livemap.h"
 #include "analyzer/merge.h"
+#include "analyzer/pages.h"
+#include "analyzer/plot_map.h"
 #include "analyzer/reader.h"
 #include "analyzer/regions.h"
 #include "analyzer/rseq.h"
 #include "analyzer/series.h"
+#include "analyzer/sizeclass.h"
 #include "analyzer/symbols.h"
 
 /*
@@ -42,6 +46,7 @@
 struct site_level {
 	uint32_t site; /* index into timeline.sites */
 	double live_bytes;
+	double huge_bytes; /* of them, on huge pages; NaN: not looked at in this row */
 };
 
 struct model_row {
@@ -51,14 +56,6 @@ struct model_row {
 	uint32_t site_count;
 	double values[SERIES_COUNT];
 	struct site_level sites[MODEL_ROW_SITES];
-};
-
-/* Two classes a doubling: up to 16, 24, 32, 48, 64, 96, ... bytes; the last takes everything above. */
-#define SIZE_CLASSES 72
-
-struct size_classes {
-	double allocs[SIZE_CLASSES];	  /* malloc, calloc, new, memalign: as `allocs` of info */
-	double alloc_bytes[SIZE_CLASSES]; /* requested by them */
 };
 
 /* One trace. */
@@ -72,10 +69,13 @@ struct stage {
 	struct merge_stats stats;
 	struct rseq_watch rseq;
 	struct regions *regions; /* as they were at the end */
-	bool wrapped;		 /* a flight recorder that has lost its beginning: live bytes are not known */
-	double max_huge_age_s;	 /* oldest AnonHugePages figure; NaN where there is none */
-	double clock_step_s;	 /* largest change of the wall clock against CLOCK_MONOTONIC within one row */
-	char **unmatched;	 /* modules without names: "PATH: reason" */
+	struct pages *pages;	 /* likewise */
+	struct hugeblocks *blocks;
+	struct plot_map *map;  /* NULL where the trace holds no look at pages */
+	bool wrapped;	       /* a flight recorder that has lost its beginning: live bytes are not known */
+	double max_huge_age_s; /* oldest AnonHugePages figure; NaN where there is none */
+	double clock_step_s;   /* largest change of the wall clock against CLOCK_MONOTONIC within one row */
+	char **unmatched;      /* modules without names: "PATH: reason" */
 	size_t unmatched_count;
 };
 
@@ -131,12 +131,6 @@ void row_take_sites(struct model_row *row, const struct live_site *sites, size_t
 
 /* After the last row: usual interval and brief rows. False where memory is short. */
 bool timeline_finish(struct timeline *timeline);
-
-unsigned size_class_of(uint64_t size_bytes);
-uint64_t size_class_upper_bytes(unsigned size_class); /* UINT64_MAX for the last */
-
-/* Counts an allocation; `weight` is 1, or 1 / sample_probability(). */
-void size_classes_add(struct size_classes *classes, uint64_t size_bytes, double weight);
 
 /* The name of a site, e.g. "__wt_calloc < __wt_page_alloc"; owned by the caller. NULL where memory is short.
  */

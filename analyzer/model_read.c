@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/allocstats_series.h"
-#include "analyzer/regions_series.h"
+#include "analyzer/model_memory.h"
 
 /* Stages of one process follow each other; their clocks are interpolated, so a little overlap is none. */
 #define STAGE_OVERLAP_NS 50000000
@@ -154,6 +154,7 @@ struct pass {
 	uint64_t sample_bytes; /* 0 in full mode */
 	struct snapshot before;
 	bool have_before;
+	bool looked; /* at the live blocks, at the snapshot that is being worked on */
 	size_t first_row;
 	struct allocstats_cursor allocator;
 	struct allocstats_series allocator_series;
@@ -204,7 +205,7 @@ static bool pass_snapshot(struct pass *pass, const struct snapshot *now)
 			const struct live_site *sites = livemap_sites(pass->map, &count);
 			pass_live_bytes(pass, row);
 			row_take_sites(row, sites, count);
-			regions_series(pass->stage->regions, row->values);
+			stage_memory_row(pass->stage, pass->looked, row);
 		}
 	}
 	pass->before = *now;
@@ -236,11 +237,11 @@ static bool pass_event(struct pass *pass, const struct trace_event *event)
 }
 
 /* Before the row of a snapshot is made, which takes the levels of that moment. */
-static bool pass_regions(struct pass *pass, const struct merge_item *item, struct error *error)
+static bool pass_memory(struct pass *pass, const struct merge_item *item, struct error *error)
 {
-	struct regions *regions = pass->stage->regions;
-	return item->event ? regions_event(regions, item->event, error)
-			   : regions_until(regions, item->snapshot->mark.time, error);
+	if (item->event)
+		return stage_memory_event(pass->stage, item->event, error);
+	return stage_memory_snapshot(pass->stage, pass->map, item->snapshot->mark.time, &pass->looked, error);
 }
 
 static bool pass_events(struct pass *pass, struct merge *merge, struct error *error)
@@ -251,7 +252,7 @@ static bool pass_events(struct pass *pass, struct merge *merge, struct error *er
 	bool fine = true;
 	progress_start(&progress, "reading");
 	for (uint64_t i = 0; fine && merge_next(merge, &item, error); i++) {
-		fine = pass_regions(pass, &item, error) &&
+		fine = pass_memory(pass, &item, error) &&
 		       (item.event ? pass_event(pass, item.event)
 				   : pass_snapshot(pass, item.snapshot) &&
 					     pass_allocator(pass, item.snapshot, error));
@@ -261,7 +262,7 @@ static bool pass_events(struct pass *pass, struct merge *merge, struct error *er
 	progress_end(&progress);
 	if (error->code == ERROR_NONE && (!fine || !livemap_finish(pass->map)))
 		return out_of_memory(error);
-	if (error->code == ERROR_NONE && !regions_until(pass->stage->regions, UINT64_MAX, error))
+	if (error->code == ERROR_NONE && !stage_memory_finish(pass->stage, pass->map, error))
 		return false;
 	pass->stage->totals = *livemap_totals(pass->map);
 	pass->stage->stats = *merge_stats(merge);
@@ -298,8 +299,9 @@ static void row_rename_sites(struct model_row *row, const uint32_t *renamed)
 		while (at < row->site_count && row->sites[at].site != site)
 			at++;
 		if (at == row->site_count)
-			row->sites[row->site_count++] = (struct site_level){site, 0};
-		struct site_level grown = {site, row->sites[at].live_bytes + old.sites[i].live_bytes};
+			row->sites[row->site_count++] = (struct site_level){site, 0, 0};
+		struct site_level grown = {site, row->sites[at].live_bytes + old.sites[i].live_bytes,
+					   row->sites[at].huge_bytes + old.sites[i].huge_bytes};
 		for (; at > 0 && row->sites[at - 1].live_bytes < grown.live_bytes; at--)
 			row->sites[at] = row->sites[at - 1];
 		row->sites[at] = grown;
@@ -371,12 +373,11 @@ static bool stage_read(struct model *model, struct stage *stage, const struct sy
 	timeline->estimated |= info->mode == TRACE_MODE_SAMPLE;
 	pass.map = livemap_create(pass.sample_bytes,
 				  LIVEMAP_REORDER_NS * UINT64_C(1024) / (unit_ns ? unit_ns : 1024));
-	stage->regions = regions_open(stage->trace, options);
-	struct merge *merge = merge_open(stage->trace, error);
-	if (!pass.map || !stage->regions)
+	if (!pass.map)
 		out_of_memory(error);
-	bool fine = pass.map && stage->regions && merge && pass_events(&pass, merge, error) &&
-		    pass_names(&pass, options, error);
+	bool fine = stage_memory_open(stage, options, error) && pass.map;
+	struct merge *merge = fine ? merge_open(stage->trace, error) : NULL;
+	fine = fine && merge && pass_events(&pass, merge, error) && pass_names(&pass, options, error);
 	merge_close(merge);
 	allocstats_free(&pass.allocator.stats);
 	livemap_free(pass.map);
@@ -406,7 +407,7 @@ void model_free(struct model *model)
 			free(stage->unmatched[j]);
 		free(stage->unmatched);
 		rseq_watch_free(&stage->rseq);
-		regions_close(stage->regions);
+		stage_memory_close(stage);
 		trace_close(stage->trace);
 	}
 	for (size_t i = 0; i < model->timeline_count; i++) {

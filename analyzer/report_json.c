@@ -58,8 +58,8 @@ static struct range series_range(const struct timeline *timeline, size_t series)
 
 static bool is_estimate(const struct timeline *timeline, size_t series)
 {
-	return timeline->estimated &&
-	       (series == SERIES_LIVE || series == SERIES_LIVE_LOW || series == SERIES_LIVE_HIGH);
+	bool live = series == SERIES_LIVE || series == SERIES_LIVE_LOW || series == SERIES_LIVE_HIGH;
+	return timeline->estimated && (live || (series >= SERIES_UNUSED && series <= SERIES_BLOAT_HIGH));
 }
 
 static json_t *series_object(const struct timeline *timeline, size_t trace, size_t series)

@@ -34,6 +34,12 @@
 		name_, title_, "bytes", SERIES_LEVEL, false, false, true                                     \
 	}
 
+/* What follows from other series, and bounds. */
+#define MEMORY_BOUND(name_, title_)                                                                          \
+	{                                                                                                    \
+		name_, title_, "bytes", SERIES_LEVEL, false, false, true                                     \
+	}
+
 const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_THROUGHPUT] = CLIENT_RATE("throughput_ops_s", "throughput", "ops/s"),
 	[SERIES_LATENCY_MEAN] = CLIENT_RATE("latency_mean_us", "mean latency", "us"),
@@ -109,6 +115,15 @@ const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_COMMITTED_LIBRARY] = OWNED_FIXED("committed_library_bytes", "committed: libraries"),
 	[SERIES_COMMITTED_MTRACE] = OWNED_FIXED("committed_mtrace_bytes", "committed: mtrace"),
 	[SERIES_COMMITTED_OTHER] = OWNED("committed_other_bytes", "committed: other memory"),
+	[SERIES_ALLOCATOR_RESIDENT] =
+		MEMORY_BOUND("allocator_resident_bytes", "resident memory of the allocator"),
+	[SERIES_ALLOCATOR_HUGE] = ALLOCATOR_LEVEL("allocator_huge_bytes", "the allocator's on huge pages"),
+	[SERIES_UNUSED] = ALLOCATOR_LEVEL("unused_bytes", "resident without a live block"),
+	[SERIES_UNUSED_LOW] = MEMORY_BOUND("unused_bytes_low", "resident without a live block, low"),
+	[SERIES_UNUSED_HIGH] = MEMORY_BOUND("unused_bytes_high", "resident without a live block, high"),
+	[SERIES_BLOAT] = ALLOCATOR_LEVEL("bloat_bytes", "huge pages without a live block"),
+	[SERIES_BLOAT_LOW] = MEMORY_BOUND("bloat_bytes_low", "huge pages without a live block, low"),
+	[SERIES_BLOAT_HIGH] = MEMORY_BOUND("bloat_bytes_high", "huge pages without a live block, high"),
 };
 
 static double rate(uint64_t before, uint64_t after, double length_s)

@@ -76,6 +76,17 @@ enum series_id {
 	SERIES_COMMITTED_LIBRARY,
 	SERIES_COMMITTED_MTRACE,
 	SERIES_COMMITTED_OTHER,
+	/* Live blocks on resident memory (hugeblocks.h), where the trace holds looks at pages: not at every
+	 * row.
+	 */
+	SERIES_ALLOCATOR_RESIDENT, /* of the allocator's regions */
+	SERIES_ALLOCATOR_HUGE,	   /* of them, on huge pages */
+	SERIES_UNUSED,		   /* resident there, covered by no live block */
+	SERIES_UNUSED_LOW,	   /* sample mode: 95% interval */
+	SERIES_UNUSED_HIGH,
+	SERIES_BLOAT, /* of the unused, on huge pages */
+	SERIES_BLOAT_LOW,
+	SERIES_BLOAT_HIGH,
 	SERIES_COUNT,
 };
 

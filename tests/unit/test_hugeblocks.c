@@ -208,7 +208,7 @@ Test(hugeblocks, what_was_unmapped_is_not_counted)
 	world_close(&world);
 }
 
-/* More blocks than events since the last look: it waits. */
+/* More blocks than events since the last look, and little time: it waits. */
 static void write_many(struct support_trace *trace)
 {
 	write_space(trace);
@@ -221,17 +221,47 @@ static void write_many(struct support_trace *trace)
 			support_free_block(trace, 1, round * MS - 50000 + i, HEAP + 2 * MIB + 64 * KIB * 100);
 		support_snapshot(trace, round * MS, NULL);
 	}
+	for (uint64_t ms = 100; ms < 3200; ms += 10)
+		support_snapshot(trace, ms * MS, NULL);
 }
 
 Test(hugeblocks, looks_stay_linear_in_the_events)
 {
-	struct world world = world_of(&(struct support_options){.full = true}, write_many, 13 * MS);
-	size_t count;
+	struct world world = world_of(&(struct support_options){.full = true}, write_many, 3200 * MS);
+	size_t count, kept_count;
 	replay(&world);
 	const struct hugeblocks_moment *moments = hugeblocks_moments(world.pass.blocks, &count);
-	/* 40000 blocks, some runs and regions: after every 50000 events, at 2 and at 7 ms, and at the end. */
-	cr_assert_eq(count, 3);
+	/* 40000 blocks, some runs and regions: after every 50000 events, at 2 and at 7 ms; then every 100
+	 * or 110 ms, and at the end. */
+	cr_assert_geq(count, 2 + 29, "%zu", count);
+	cr_assert_leq(count, 2 + 33, "%zu", count);
 	cr_expect_eq(moments[1].time - moments[0].time, 5 * MS);
+	cr_expect_geq(moments[20].time - moments[19].time, 100 * MS);
+	cr_expect_leq(moments[20].time - moments[19].time, 110 * MS);
+	hugeblocks_kept(world.pass.blocks, &kept_count);
+	cr_expect_eq(kept_count, count);
+	world_close(&world);
+}
+
+static void write_long(struct support_trace *trace)
+{
+	write_layout(trace);
+	for (uint64_t ms = 4; ms < 3000; ms++)
+		support_snapshot(trace, ms * MS, NULL);
+}
+
+Test(hugeblocks, whole_looks_are_bounded_and_evenly_spread)
+{
+	struct world world = world_of(&(struct support_options){.full = true}, write_long, 3000 * MS);
+	size_t count, kept_count;
+	replay(&world);
+	hugeblocks_moments(world.pass.blocks, &count);
+	const struct hugeblocks_look *kept = hugeblocks_kept(world.pass.blocks, &kept_count);
+	cr_assert_eq(count, 2999); /* at 3 to 3000 ms, and the end */
+	cr_expect_leq(kept_count, HUGEBLOCKS_KEPT_MAX);
+	cr_expect_gt(kept_count, HUGEBLOCKS_KEPT_MAX / 2);
+	for (size_t i = 2; i < kept_count; i++)
+		cr_assert_eq(kept[i].time - kept[i - 1].time, kept[1].time - kept[0].time);
 	world_close(&world);
 }
 
