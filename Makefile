@@ -52,7 +52,7 @@ $(BUILD)/mtrace-analyze: $(analyzer_objects)
 
 # ---- embedded workload and benchmarks ---------------------------------------------------------------------------
 
-BENCH_PROGRAMS := bench/ycsb_embedded.c bench/mallocbench.c
+BENCH_PROGRAMS := bench/ycsb_embedded.c bench/mallocbench.c bench/pagesbench.c
 bench_modules  := $(filter-out $(BENCH_PROGRAMS) bench/engine_%.c,$(wildcard bench/*.c))
 
 has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo 1)
@@ -90,7 +90,7 @@ $(bench_objects) $(BUILD)/bench/ycsb_embedded.o: CPPFLAGS += $(ENGINE_CPPFLAGS)
 $(BUILD)/ycsb-embedded: $(BUILD)/bench/ycsb_embedded.o $(bench_objects)
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(ENGINE_LIBS) -lm
 
-$(BUILD)/mallocbench: $(BUILD)/bench/mallocbench.o
+$(BUILD)/mallocbench $(BUILD)/pagesbench: $(BUILD)/%: $(BUILD)/bench/%.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
 
 $(BUILD)/%.o: %.c
@@ -109,7 +109,7 @@ test: ## the test command: scripts/test.sh
 demo: ## the demonstration: scripts/demo.sh
 	scripts/demo.sh
 
-bench: all ## timings in pairs: scripts/bench.sh
+bench: all $(BUILD)/pagesbench ## timings in pairs: scripts/bench.sh
 	scripts/bench.sh
 
 lint: all ## clang-tidy, cppcheck, include rule, export and symbol version check

@@ -7,6 +7,7 @@
 #                bytes an event on disk
 #   patched      the same of build/host/standin, which carries its allocator inside as mongod does: its entries are patched
 #   decode       events that mtrace-analyze decodes a second
+#   pages        the looks at the pages of a large process, beside other ways to read them (bench/pages.sh)
 #   peers        ycsb under other tracers and profilers that are installed (bench/peers.sh)
 #
 # Environment: BENCH_SECONDS=60 of each ycsb run, BENCH_ROUNDS=5, BENCH_THREADS (default: number of CPUs),
@@ -22,11 +23,12 @@ set -euo pipefail
 parts=("$@")
 if [ $# = 0 ]; then
 	parts=(mallocbench ycsb decode)
+	[ ! -x build/pagesbench ] || parts+=(pages)
 	[ ! -x build/host/standin ] || parts+=(patched)
 fi
 for part in "${parts[@]}"; do
 	case $part in
-	mallocbench | ycsb | patched | decode | peers) ;;
+	mallocbench | ycsb | patched | decode | pages | peers) ;;
 	-h | --help) usage && exit 0 ;;
 	*) wrong_usage "no part is called $part" ;;
 	esac
@@ -87,6 +89,7 @@ for part in "${parts[@]}"; do
 	ycsb) ycsb_part untraced "${arms[@]}" again ;;
 	patched) patched_part ;;
 	decode) decode_part ;;
+	pages) bench/pages.sh || bench_failed=1 ;;
 	peers) bench/peers.sh || bench_failed=1 ;;
 	esac
 	say

@@ -225,7 +225,7 @@ _Static_assert(sizeof(struct pages_range) == 32, "pages_range is 32 bytes");
 #define PAGE_PRESENT 1u
 #define PAGE_SWAPPED 2u
 #define PAGE_HUGE    4u	 /* mapped by a PMD; from PAGES_FROM_KPAGEFLAGS never */
-#define PAGE_FILE    8u	 /* of a file or shared memory */
+#define PAGE_FILE    8u	 /* in a mapping of a file or of shared memory */
 #define PAGE_ZERO    16u /* the kernel's page of zeros: takes no memory of its own */
 #define PAGE_FOLIO   32u /* belongs to a folio of at least huge_bytes; from PAGES_FROM_KPAGEFLAGS alone */
 
