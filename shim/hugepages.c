@@ -365,6 +365,16 @@ void hugepages_want_whole(void)
 	state.want_whole = true;
 }
 
+void hugepages_forget(void)
+{
+	struct cells before = state.before, now = state.now;
+	memset(&state, 0, sizeof state);
+	state.before = before;
+	state.now = now;
+	state.before.count = state.now.count = 0;
+	state.quota = ALL;
+}
+
 bool hugepages_anon(uint64_t now_ns, uint64_t *bytes, uint64_t *age_ns)
 {
 	*bytes = state.anon_huge_pages * pagescan_page_bytes();

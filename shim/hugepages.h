@@ -24,6 +24,9 @@ void hugepages_finish(void);
 /* The next round tells of everything, changed or not. */
 void hugepages_want_whole(void);
 
+/* In a forked child: nothing has been told yet in its trace. */
+void hugepages_forget(void);
+
 /*
  * Bytes of private anonymous memory mapped as huge pages, as AnonHugePages of smaps has them, and how old the
  * oldest part of that sum is. False: not known.

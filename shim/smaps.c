@@ -165,3 +165,8 @@ void smaps_want(void)
 {
 	state.wanted = true;
 }
+
+void smaps_forget(void)
+{
+	state.read = state.wanted = false;
+}

@@ -18,4 +18,7 @@ void smaps_take_now(void);
 /* The next smaps_take() may come as early as if it were alone. */
 void smaps_want(void);
 
+/* In a forked child: nothing has been told yet in its trace. */
+void smaps_forget(void);
+
 #endif

@@ -201,3 +201,8 @@ void thp_want_whole(void)
 {
 	state.want_whole = true;
 }
+
+void thp_forget(void)
+{
+	state.read = false;
+}

@@ -15,4 +15,7 @@ void thp_take_now(void);
 /* The next block is whole. */
 void thp_want_whole(void);
 
+/* In a forked child: nothing has been told yet in its trace. */
+void thp_forget(void);
+
 #endif
