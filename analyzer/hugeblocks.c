@@ -326,6 +326,25 @@ struct hugeblocks_sums hugeblocks_sums(const struct hugeblocks_look *look)
 	return sums;
 }
 
+struct hugeblocks_owner hugeblocks_owner(const struct hugeblocks_look *look, enum owner_kind kind)
+{
+	const struct sweep_owner *small = &look->sweep.owners[kind][BACKING_SMALL],
+				 *huge = &look->sweep.owners[kind][BACKING_HUGE];
+	struct hugeblocks_owner owner = {
+		.resident_bytes = small->resident_bytes + huge->resident_bytes,
+		.huge_bytes = huge->resident_bytes,
+		.live_bytes = small->live_bytes,
+		.live_huge_bytes = huge->live_bytes,
+		.rounding_bytes = small->rounding_bytes,
+		.rounding_known = allocator_rounding_known(kind),
+	};
+	estimate_add(&owner.live_bytes, &huge->live_bytes);
+	estimate_add(&owner.rounding_bytes, &huge->rounding_bytes);
+	owner.unused_bytes = estimate_remainder((double)owner.resident_bytes, &owner.live_bytes);
+	owner.bloat_bytes = estimate_remainder((double)owner.huge_bytes, &owner.live_huge_bytes);
+	return owner;
+}
+
 const struct hugeblocks_moment *hugeblocks_moments(const struct hugeblocks *blocks, size_t *count)
 {
 	*count = blocks->moment_count;

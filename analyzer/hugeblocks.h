@@ -100,6 +100,19 @@ struct hugeblocks_sums {
 };
 struct hugeblocks_sums hugeblocks_sums(const struct hugeblocks_look *look);
 
+/* Of one owner; all zero where it has no resident memory. */
+struct hugeblocks_owner {
+	uint64_t resident_bytes;
+	uint64_t huge_bytes;
+	struct estimate live_bytes;
+	struct estimate live_huge_bytes;
+	struct remainder unused_bytes;
+	struct remainder bloat_bytes;
+	struct estimate rounding_bytes; /* of the unused: what the allocator added to live blocks */
+	bool rounding_known;
+};
+struct hugeblocks_owner hugeblocks_owner(const struct hugeblocks_look *look, enum owner_kind kind);
+
 /* All looks, in order of time. */
 struct hugeblocks_moment {
 	uint64_t time;

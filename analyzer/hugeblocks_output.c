@@ -28,31 +28,6 @@ const char *hole_class_name(unsigned hole_class, char out[HOLE_NAME_BYTES])
 	return out;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------- */
-
-/* Of one owner: small and huge pages together. */
-struct owner_sums {
-	uint64_t resident_bytes, huge_bytes;
-	struct estimate live_bytes, live_huge_bytes, rounding_bytes;
-	bool rounding_known;
-};
-
-static struct owner_sums sum_owner(const struct hugeblocks_look *look, enum owner_kind kind)
-{
-	const struct sweep_owner *owner = look->sweep.owners[kind];
-	struct owner_sums sums = {
-		.resident_bytes = owner[BACKING_SMALL].resident_bytes + owner[BACKING_HUGE].resident_bytes,
-		.huge_bytes = owner[BACKING_HUGE].resident_bytes,
-		.live_bytes = owner[BACKING_SMALL].live_bytes,
-		.live_huge_bytes = owner[BACKING_HUGE].live_bytes,
-		.rounding_bytes = owner[BACKING_SMALL].rounding_bytes,
-	};
-	estimate_add(&sums.live_bytes, &owner[BACKING_HUGE].live_bytes);
-	estimate_add(&sums.rounding_bytes, &owner[BACKING_HUGE].rounding_bytes);
-	sums.rounding_known = allocator_rounding_known(kind);
-	return sums;
-}
-
 /* The allocator's own figures of what is free in it, where it has them. */
 static const struct {
 	const char *key;
@@ -89,17 +64,15 @@ void json_put_remainder(json_t *object, const char *name, const struct remainder
 
 static json_t *owner_json(const struct hugeblocks_look *look, enum owner_kind kind, bool exact)
 {
-	const struct owner_sums sums = sum_owner(look, kind);
-	struct remainder unused = estimate_remainder((double)sums.resident_bytes, &sums.live_bytes);
-	struct remainder bloat = estimate_remainder((double)sums.huge_bytes, &sums.live_huge_bytes);
+	const struct hugeblocks_owner sums = hugeblocks_owner(look, kind);
 	json_t *object = json_object();
 	json_put_string(object, "owner", owner_kind_name(kind));
 	json_put_count(object, "resident_bytes", sums.resident_bytes);
 	json_put_count(object, "huge_bytes", sums.huge_bytes);
 	json_put_estimate(object, "live_bytes", &sums.live_bytes, exact);
 	json_put_estimate(object, "live_huge_bytes", &sums.live_huge_bytes, exact);
-	json_put_remainder(object, "unused_bytes", &unused, exact);
-	json_put_remainder(object, "bloat_bytes", &bloat, exact);
+	json_put_remainder(object, "unused_bytes", &sums.unused_bytes, exact);
+	json_put_remainder(object, "bloat_bytes", &sums.bloat_bytes, exact);
 	if (sums.rounding_known)
 		json_put_estimate(object, "rounding_bytes", &sums.rounding_bytes, exact);
 	else
@@ -110,11 +83,9 @@ static json_t *owner_json(const struct hugeblocks_look *look, enum owner_kind ki
 static json_t *owners_json(const struct hugeblocks_look *look, bool exact)
 {
 	json_t *array = json_array();
-	for (unsigned kind = 0; kind < OWNER_KINDS; kind++) {
-		const struct sweep_owner *owner = look->sweep.owners[kind];
-		if (owner[BACKING_SMALL].resident_bytes || owner[BACKING_HUGE].resident_bytes)
+	for (unsigned kind = 0; kind < OWNER_KINDS; kind++)
+		if (hugeblocks_owner(look, (enum owner_kind)kind).resident_bytes)
 			json_array_append_new(array, owner_json(look, (enum owner_kind)kind, exact));
-	}
 	return array;
 }
 
@@ -180,6 +151,23 @@ static json_t *moments_json(const struct trace *trace, const struct hugeblocks *
 	return array;
 }
 
+/* By owner and by class over time; the looks between two of these are in moments[] alone. */
+static json_t *kept_json(const struct trace *trace, const struct hugeblocks *blocks)
+{
+	size_t count;
+	const struct hugeblocks_look *looks = hugeblocks_kept(blocks, &count);
+	bool exact = hugeblocks_exact(blocks);
+	json_t *array = json_array();
+	for (size_t i = 0; i < count; i++) {
+		json_t *object = json_object();
+		json_put_real(object, "t_s", trace_seconds(trace, looks[i].time));
+		json_put(object, "owners", owners_json(&looks[i], exact));
+		json_put(object, "size_classes", classes_json(&looks[i], exact));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *free_lists_json(const struct trace *trace)
 {
 	const struct allocstats *stats = trace_allocator(trace);
@@ -211,6 +199,7 @@ static json_t *allocator_json(const struct trace *trace, const struct hugeblocks
 	json_put(object, "size_classes", classes_json(look, exact));
 	json_put(object, "free_lists", free_lists_json(trace));
 	json_put(object, "moments", moments_json(trace, blocks));
+	json_put(object, "looks", kept_json(trace, blocks));
 	return object;
 }
 
@@ -273,17 +262,16 @@ static void print_owners(FILE *file, const struct hugeblocks_look *look, bool ex
 	fprintf(file, "\n  %-18s %12s %12s  %-12s %-12s %s\n", "owner", "resident", "huge", "rounding",
 		"bloat", "unused");
 	for (unsigned kind = 0; kind < OWNER_KINDS; kind++) {
-		const struct owner_sums sums = sum_owner(look, (enum owner_kind)kind);
+		const struct hugeblocks_owner owner = hugeblocks_owner(look, (enum owner_kind)kind);
 		char text[3][FORMAT_TEXT_BYTES], unused[RANGE_TEXT_BYTES], rounding[FORMAT_TEXT_BYTES];
-		if (!sums.resident_bytes)
+		if (!owner.resident_bytes)
 			continue;
-		struct remainder left = estimate_remainder((double)sums.resident_bytes, &sums.live_bytes);
-		struct remainder bloat = estimate_remainder((double)sums.huge_bytes, &sums.live_huge_bytes);
 		fprintf(file, "  %-18s %12s %12s  %-12s %-12s %s\n", owner_kind_name((enum owner_kind)kind),
-			format_bytes(text[0], (double)sums.resident_bytes),
-			format_bytes(text[1], (double)sums.huge_bytes),
-			sums.rounding_known ? format_bytes(rounding, sums.rounding_bytes.value) : "unknown",
-			format_bytes(text[2], bloat.value), range_text(unused, sizeof unused, &left, exact));
+			format_bytes(text[0], (double)owner.resident_bytes),
+			format_bytes(text[1], (double)owner.huge_bytes),
+			owner.rounding_known ? format_bytes(rounding, owner.rounding_bytes.value) : "unknown",
+			format_bytes(text[2], owner.bloat_bytes.value),
+			range_text(unused, sizeof unused, &owner.unused_bytes, exact));
 	}
 }
 

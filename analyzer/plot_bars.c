@@ -20,21 +20,37 @@ static void put_number(FILE *script, const char *setting, double value)
 
 /* ---- sites ------------------------------------------------------------------------------------------- */
 
-/* The sites with the highest mean live bytes, largest first. */
+/* What is stacked: live bytes, or those on huge pages. */
+struct site_measure {
+	const char *what;
+	bool huge;
+};
+
+/* NaN: not known in this row. */
+static double level_bytes(const struct site_measure *measure, const struct site_level *level)
+{
+	return measure->huge ? level->huge_bytes : level->live_bytes;
+}
+
+/* The sites with the highest sums over the rows, largest first. */
 struct top_sites {
 	uint32_t sites[PLOT_SITES_MAX];
 	size_t count;
 };
 
-static bool find_top_sites(const struct timeline *timeline, struct top_sites *top)
+static bool find_top_sites(const struct timeline *timeline, const struct site_measure *measure,
+			   struct top_sites *top)
 {
 	double *sums = calloc(timeline->site_count + 1, sizeof *sums);
 	top->count = 0;
 	if (!sums)
 		return false;
-	for (size_t r = 0; r < timeline->row_count; r++)
-		for (uint32_t i = 0; i < timeline->rows[r].site_count; i++)
-			sums[timeline->rows[r].sites[i].site] += timeline->rows[r].sites[i].live_bytes;
+	for (size_t r = 0; r < timeline->row_count; r++) {
+		const struct model_row *row = &timeline->rows[r];
+		for (uint32_t i = 0; i < row->site_count; i++)
+			if (level_bytes(measure, &row->sites[i]) > 0)
+				sums[row->sites[i].site] += level_bytes(measure, &row->sites[i]);
+	}
 	while (top->count < PLOT_SITES_MAX) {
 		size_t best = timeline->site_count;
 		for (size_t i = 0; i < timeline->site_count; i++)
@@ -49,33 +65,45 @@ static bool find_top_sites(const struct timeline *timeline, struct top_sites *to
 	return true;
 }
 
-static double row_site(const struct model_row *row, uint32_t site)
+static double row_site(const struct model_row *row, const struct site_measure *measure, uint32_t site)
 {
 	for (uint32_t i = 0; i < row->site_count; i++)
 		if (row->sites[i].site == site)
-			return row->sites[i].live_bytes;
+			return level_bytes(measure, &row->sites[i]);
 	return 0;
+}
+
+/* Over all sites; on huge pages over those that the row kept. NaN where it is not known. */
+static double row_all(const struct model_row *row, const struct site_measure *measure)
+{
+	double sum = 0;
+	if (!measure->huge)
+		return row->values[SERIES_LIVE];
+	for (uint32_t i = 0; i < row->site_count; i++)
+		sum += row->sites[i].huge_bytes;
+	return row->site_count ? sum : NAN;
 }
 
 /* Columns: time, then heights from the bottom: all other sites, the last of the top ones, ..., everything. */
 static double write_stack(FILE *script, const struct report *report, const struct timeline *timeline,
-			  const struct top_sites *top, double time_divisor)
+			  const struct site_measure *measure, const struct top_sites *top,
+			  double time_divisor)
 {
 	double largest = 0;
 	size_t step = timeline->row_count / PLOT_POINTS_MAX + 1;
 	script_data_begin(script, "$stack");
 	for (size_t r = 0; r < timeline->row_count; r += step) {
 		const struct model_row *row = &timeline->rows[r];
-		double shown = 0, all = row->values[SERIES_LIVE];
+		double shown = 0, all = row_all(row, measure);
 		if (row->brief || isnan(all))
 			continue;
 		for (size_t i = 0; i < top->count; i++)
-			shown += row_site(row, top->sites[i]);
+			shown += row_site(row, measure, top->sites[i]);
 		double height = fmax(all - shown, 0);
 		script_value(script, report_seconds(report, row->end_ns) / time_divisor);
 		script_value(script, height);
 		for (size_t i = top->count; i-- > 0;) {
-			height += row_site(row, top->sites[i]);
+			height += row_site(row, measure, top->sites[i]);
 			script_value(script, height);
 		}
 		fputs("\n", script);
@@ -111,26 +139,37 @@ bool plot_sites_useful(const struct timeline *timeline)
 	return timeline->stacks && live;
 }
 
+bool plot_huge_sites_useful(const struct timeline *timeline)
+{
+	bool huge = false;
+	for (size_t r = 0; r < timeline->row_count && !huge; r++)
+		for (uint32_t i = 0; i < timeline->rows[r].site_count; i++)
+			huge |= timeline->rows[r].sites[i].huge_bytes > 0;
+	return timeline->stacks && huge;
+}
+
 #define SITES_PLOT_PX  380
 #define SITES_KEY_PX   20 /* a line of the key */
 #define SITES_ABOVE_PX 62
 #define SITES_BELOW_PX 66
 
-void plot_sites_write(FILE *script, const char *name, const struct report *report, size_t index)
+static void write_sites(FILE *script, const char *name, const struct report *report, size_t index,
+			const struct site_measure *measure)
 {
 	const struct timeline *timeline = &report->model.timelines[index];
 	struct top_sites top;
 	char subtitle[160];
-	if (!find_top_sites(timeline, &top))
+	if (!find_top_sites(timeline, measure, &top))
 		return;
 	struct plot_axis time =
 		plot_time_axis(report_seconds(report, timeline->rows[0].start_ns),
 			       report_seconds(report, timeline->rows[timeline->row_count - 1].end_ns));
 	unsigned height_px =
 		SITES_ABOVE_PX + SITES_PLOT_PX + SITES_BELOW_PX + SITES_KEY_PX * (unsigned)(top.count + 1);
-	snprintf(subtitle, sizeof subtitle, "live bytes by allocating call stack (%s)", mode_of(timeline));
+	snprintf(subtitle, sizeof subtitle, "%s by allocating call stack (%s)", measure->what,
+		 mode_of(timeline));
 	script_begin(script, name);
-	double largest = write_stack(script, report, timeline, &top, time.divisor);
+	double largest = write_stack(script, report, timeline, measure, &top, time.divisor);
 	for (int target = 0; target < PLOT_TARGETS; target++) {
 		script_target(script, (enum plot_target)target, name, height_px);
 		script_title(script, timeline->label, subtitle, height_px);
@@ -149,6 +188,16 @@ void plot_sites_write(FILE *script, const char *name, const struct report *repor
 		stack_lines(script, timeline, &top, scale.divisor);
 		fputs("set output\nreset\n", script);
 	}
+}
+
+void plot_sites_write(FILE *script, const char *name, const struct report *report, size_t index)
+{
+	write_sites(script, name, report, index, &(struct site_measure){"live bytes", false});
+}
+
+void plot_huge_sites_write(FILE *script, const char *name, const struct report *report, size_t index)
+{
+	write_sites(script, name, report, index, &(struct site_measure){"live bytes on huge pages", true});
 }
 
 /* ---- size classes ------------------------------------------------------------------------------------ */

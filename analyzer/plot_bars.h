@@ -17,6 +17,11 @@ bool plot_sites_useful(const struct timeline *timeline);
 /* Writes the whole script, which draws `name`.png and `name`.svg. */
 void plot_sites_write(FILE *script, const char *name, const struct report *report, size_t index);
 
+/* The same for live bytes on huge pages: false where no look found any. The sites are the largest of those
+ * that the rows kept for their live bytes. */
+bool plot_huge_sites_useful(const struct timeline *timeline);
+void plot_huge_sites_write(FILE *script, const char *name, const struct report *report, size_t index);
+
 bool plot_sizes_useful(const struct timeline *timeline);
 void plot_sizes_write(FILE *script, const char *name, const struct report *report, size_t index);
 

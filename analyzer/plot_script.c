@@ -183,8 +183,9 @@ static void write_line(FILE *script, const struct plot_line *line, double time_d
 			"title ",
 			line->y_upper, divisor, plot_color_rgb(line->color));
 	else
-		fprintf(script, " with lines lc rgb '%s' lw 1.4 dashtype %s title ",
-			plot_color_rgb(line->color), line->dashed ? "(8,6)" : "solid");
+		fprintf(script, " with %s lc rgb '%s' lw 1.4 dashtype %s title ",
+			line->points ? "linespoints pt 7 ps 0.35" : "lines", plot_color_rgb(line->color),
+			line->dashed ? "(8,6)" : "solid");
 	escape_gnuplot(script, line->title);
 }
 

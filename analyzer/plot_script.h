@@ -44,6 +44,7 @@ struct plot_line {
 	unsigned y_upper;  /* 0: a line; else an area between the two columns */
 	enum plot_color color;
 	bool dashed; /* for a line that often lies on another one */
+	bool points; /* for what not every row knows: a line would not show a value by itself */
 };
 
 #define PLOT_LINES_MAX 6

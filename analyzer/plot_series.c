@@ -117,6 +117,7 @@ struct line_plan {
 	enum plot_color color;
 	const char *title;
 	bool dashed;
+	bool points;
 	enum series_id upper; /* the other edge of an area; SERIES_THROUGHPUT (0): a line */
 };
 
@@ -133,7 +134,8 @@ struct figure_plan {
 	const char *name;
 	const char *caption;
 	unsigned height_px;
-	bool client; /* about the client alone: drawn once */
+	bool client;	      /* about the client alone: drawn once */
+	enum series_id needs; /* of no use without it; NEEDS_ANY: without any of its lines */
 	struct panel_plan panels[PANELS_MAX + 1];
 };
 
@@ -145,14 +147,20 @@ struct figure_plan {
 	{                                                                                                    \
 		.series = series_, .color = color_, .title = title_, .dashed = true                          \
 	}
+#define POINTS(series_, color_, title_)                                                                      \
+	{                                                                                                    \
+		.series = series_, .color = color_, .title = title_, .points = true                          \
+	}
 #define AREA(low_, high_, color_, title_)                                                                    \
 	{                                                                                                    \
 		.series = low_, .upper = high_, .color = color_, .title = title_                             \
 	}
 
+#define NEEDS_ANY SERIES_THROUGHPUT
+
 /* clang-format off */
 static const struct figure_plan figure_plans[] = {
-	{ "overview", "Throughput above memory, allocator calls, region calls and page faults", 980, false, {
+	{ "overview", "Throughput above memory, allocator calls, region calls and page faults", 980, false, NEEDS_ANY, {
 		{ "ops/s", 1.15, {
 			LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
 		{ "bytes", 1.15, {
@@ -173,11 +181,11 @@ static const struct figure_plan figure_plans[] = {
 		{ "faults/s", 1, {
 			LINE(SERIES_MINOR_FAULTS, PLOT_BLUE, "minor faults"),
 			LINE(SERIES_MAJOR_FAULTS, PLOT_VERMILLION, "major faults")} } } },
-	{ "latency", "Throughput above the client's latency: mean, and the p99 of the slowest operation", 620, true, {
+	{ "latency", "Throughput above the client's latency: mean, and the p99 of the slowest operation", 620, true, NEEDS_ANY, {
 		{ "ops/s", 1, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
 		{ "us", 1, {LINE(SERIES_LATENCY_MEAN, PLOT_BLUE, "mean latency")} },
 		{ "us", 1, {LINE(SERIES_LATENCY_P99, PLOT_VERMILLION, "p99, slowest operation")} } } },
-	{ "cpu", "Allocated bytes, CPU time, context switches, CPU migrations and threads", 900, false, {
+	{ "cpu", "Allocated bytes, CPU time, context switches, CPU migrations and threads", 900, false, NEEDS_ANY, {
 		{ "bytes/s", 1, {LINE(SERIES_ALLOC_BYTES, PLOT_BLUE, "allocated bytes")} },
 		{ "CPUs", 1, {
 			LINE(SERIES_CPU_USER, PLOT_BLUE, "user"),
@@ -188,7 +196,7 @@ static const struct figure_plan figure_plans[] = {
 			LINE(SERIES_INVOLUNTARY, PLOT_VERMILLION, "involuntary")} },
 		{ "migrations/s", 0.8, {LINE(SERIES_MIGRATIONS, PLOT_BLUE, "migrations seen")} },
 		{ "threads", 0.8, {LINE(SERIES_THREADS, PLOT_BLUE, "threads")} } } },
-	{ "tcmalloc", "What the allocator says of itself: heap, free memory in its tiers, misses of per-CPU caches", 820, false, {
+	{ "tcmalloc", "What the allocator says of itself: heap, free memory in its tiers, misses of per-CPU caches", 820, false, NEEDS_ANY, {
 		{ "bytes", 1, {
 			LINE(SERIES_TCMALLOC_HEAP, PLOT_VERMILLION, "heap"),
 			LINE(SERIES_TCMALLOC_ALLOCATED, PLOT_BLUE, "allocated"),
@@ -203,6 +211,24 @@ static const struct figure_plan figure_plans[] = {
 			LINE(SERIES_TCMALLOC_UNDERFLOWS, PLOT_BLUE, "underflows"),
 			LINE(SERIES_TCMALLOC_OVERFLOWS, PLOT_VERMILLION, "overflows")} },
 		{ "ns/s", 0.8, {LINE(SERIES_TCMALLOC_LOCK_WAIT, PLOT_BLUE, "wait for its spinlocks")} } } },
+	{ "unused", "Memory of the allocator: resident, on huge pages, and what no live block covers", 780, false,
+	  SERIES_ALLOCATOR_RESIDENT, {
+		{ "ops/s", 0.8, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
+		{ "bytes", 1, {
+			POINTS(SERIES_ALLOCATOR_RESIDENT, PLOT_VERMILLION, "resident, allocator"),
+			POINTS(SERIES_ALLOCATOR_HUGE, PLOT_GREEN, "of it on huge pages"),
+			LINE(SERIES_LIVE, PLOT_BLUE, "live bytes")} },
+		{ "bytes", 1, {
+			AREA(SERIES_UNUSED_LOW, SERIES_UNUSED_HIGH, PLOT_VERMILLION, "unused, 95% interval"),
+			POINTS(SERIES_UNUSED, PLOT_VERMILLION, "resident, no live block"),
+			AREA(SERIES_BLOAT_LOW, SERIES_BLOAT_HIGH, PLOT_GREEN, "bloat, 95% interval"),
+			POINTS(SERIES_BLOAT, PLOT_GREEN, "of it on huge pages")} },
+		{ "bytes", 0.8, {
+			LINE(SERIES_TCMALLOC_PAGEHEAP_FREE, PLOT_ORANGE, "free: page heap"),
+			LINE(SERIES_TCMALLOC_CPU_FREE, PLOT_BLUE, "free: per-CPU caches"),
+			LINE(SERIES_TCMALLOC_CENTRAL_FREE, PLOT_PURPLE, "free: central cache"),
+			LINE(SERIES_TCMALLOC_TRANSFER_FREE, PLOT_GREEN, "free: transfer cache"),
+			LINE(SERIES_TCMALLOC_THREAD_FREE, PLOT_VERMILLION, "free: thread caches")} } } },
 };
 /* clang-format on */
 
@@ -225,8 +251,10 @@ static void plan_panel(const struct panel_plan *plan, const struct plotted *plot
 		if (isnan(plotted->largest[from->series]))
 			continue;
 		struct plot_line *line = &panel->lines[panel->line_count++];
-		*line = (struct plot_line){
-			.title = from->title, .color = from->color, .dashed = from->dashed};
+		*line = (struct plot_line){.title = from->title,
+					   .color = from->color,
+					   .dashed = from->dashed,
+					   .points = from->points};
 		line->block = from_client(from->series) ? "$clients" : "$rows";
 		line->x = series_infos[from->series].kind == SERIES_LEVEL ? COLUMN_END : COLUMN_MIDDLE;
 		line->y = column_of(from->series);
@@ -350,6 +378,8 @@ bool plot_series_useful(size_t figure, const struct report *report, size_t index
 			return false; /* drawn with that one */
 	if (report->model.timelines[index].row_count == 0)
 		return false;
+	if (plan->needs != NEEDS_ANY)
+		return has_value(report, &report->model.timelines[index], plan->needs);
 	for (const struct panel_plan *panel = plan->panels; panel->unit; panel++)
 		for (const struct line_plan *line = panel->lines; line->title; line++)
 			if (has_value(report, &report->model.timelines[index], line->series))

@@ -5,6 +5,7 @@
 
 #include "analyzer/escape.h"
 #include "analyzer/format.h"
+#include "analyzer/hugeblocks_output.h"
 
 /* Opens directory/name, lets `write` fill it, closes it. */
 static bool write_table(const struct report *report, const char *name,
@@ -128,7 +129,7 @@ static void write_sizes(FILE *file, const struct report *report)
 
 static void write_sites(FILE *file, const struct report *report)
 {
-	fputs("trace,t_s,time_utc,interval_s,live_bytes,site\n", file);
+	fputs("trace,t_s,time_utc,interval_s,live_bytes,huge_bytes,site\n", file);
 	for (size_t t = 0; t < report->model.timeline_count; t++) {
 		const struct timeline *timeline = &report->model.timelines[t];
 		for (size_t r = 0; r < timeline->row_count; r++) {
@@ -137,10 +138,88 @@ static void write_sites(FILE *file, const struct report *report)
 				fprintf(file, "%zu", t + 1);
 				put_time(file, report, row->start_ns, row->end_ns);
 				put_value(file, row->sites[i].live_bytes);
+				put_value(file, row->sites[i].huge_bytes);
 				fputc(',', file);
 				escape_csv(file, timeline->sites[row->sites[i].site]);
 				fputc('\n', file);
 			}
+		}
+	}
+}
+
+/* ---- memory of the allocator, by owner and by size class ---------------------------------------------- */
+
+static void put_look(FILE *file, const struct report *report, const struct stage *stage,
+		     const struct hugeblocks_look *look)
+{
+	char utc[FORMAT_TEXT_BYTES];
+	int64_t at_ns = trace_realtime_ns(stage->trace, look->time);
+	fprintf(file, "%zu,%.6f,%s,", stage->timeline + 1, report_seconds(report, at_ns),
+		format_utc(utc, at_ns));
+}
+
+static void put_remainder(FILE *file, const struct remainder *remainder, bool exact)
+{
+	put_value(file, remainder->value);
+	put_value(file, exact ? NAN : remainder->low);
+	put_value(file, exact ? NAN : remainder->high);
+}
+
+static void write_owners(FILE *file, const struct report *report, const struct stage *stage,
+			 const struct hugeblocks_look *look, bool exact)
+{
+	for (unsigned kind = 0; kind < OWNER_KINDS; kind++) {
+		const struct hugeblocks_owner owner = hugeblocks_owner(look, (enum owner_kind)kind);
+		if (!owner.resident_bytes)
+			continue;
+		put_look(file, report, stage, look);
+		fprintf(file, "%s,", owner_kind_name((enum owner_kind)kind));
+		put_value(file, (double)owner.resident_bytes);
+		put_value(file, (double)owner.huge_bytes);
+		put_value(file, owner.live_bytes.value);
+		put_remainder(file, &owner.unused_bytes, exact);
+		put_remainder(file, &owner.bloat_bytes, exact);
+		fputc('\n', file);
+	}
+}
+
+/* Full mode: in sample mode holes have no class. */
+static void write_classes(FILE *file, const struct report *report, const struct stage *stage,
+			  const struct hugeblocks_look *look)
+{
+	for (unsigned i = 0; i < HOLE_CLASSES; i++) {
+		const uint64_t *holes = look->sweep.hole_bytes[i];
+		char name[HOLE_NAME_BYTES];
+		if (!holes[BACKING_SMALL] && !holes[BACKING_HUGE])
+			continue;
+		put_look(file, report, stage, look);
+		fputc(',', file);
+		escape_csv(file, hole_class_name(i, name));
+		fputs(",,", file);
+		put_value(file, i < SIZE_CLASSES ? look->sweep.live_bytes[i][BACKING_SMALL].value +
+							   look->sweep.live_bytes[i][BACKING_HUGE].value
+						 : 0);
+		put_value(file, (double)(holes[BACKING_SMALL] + holes[BACKING_HUGE]));
+		fputs(",,", file);
+		put_value(file, (double)holes[BACKING_HUGE]);
+		fputs(",,\n", file);
+	}
+}
+
+static void write_unused(FILE *file, const struct report *report)
+{
+	fputs("trace,t_s,time_utc,owner,size_class,resident_bytes,huge_bytes,live_bytes,unused_bytes,"
+	      "unused_bytes_low,unused_bytes_high,bloat_bytes,bloat_bytes_low,bloat_bytes_high\n",
+	      file);
+	for (size_t i = 0; i < report->model.stage_count; i++) {
+		const struct stage *stage = &report->model.stages[i];
+		bool exact = hugeblocks_exact(stage->blocks);
+		size_t count;
+		const struct hugeblocks_look *looks = hugeblocks_kept(stage->blocks, &count);
+		for (size_t j = 0; !stage->wrapped && j < count; j++) {
+			write_owners(file, report, stage, &looks[j], exact);
+			if (exact)
+				write_classes(file, report, stage, &looks[j]);
 		}
 	}
 }
@@ -151,5 +230,6 @@ bool report_csv_write(const struct report *report, struct error *error)
 	       write_table(report, "aligned.csv", write_aligned, error) &&
 	       write_table(report, "correlations.csv", write_correlations, error) &&
 	       write_table(report, "sizes.csv", write_sizes, error) &&
-	       write_table(report, "sites.csv", write_sites, error);
+	       write_table(report, "sites.csv", write_sites, error) &&
+	       write_table(report, "unused.csv", write_unused, error);
 }

@@ -7,7 +7,9 @@
  * gives all rows within it the same throughput. aligned.csv       the segments' grids: exactly what was
  * correlated correlations.csv  one line per series and segment; segment "pooled" is over all segments
  *   sizes.csv         allocations by size class
- *   sites.csv         live bytes at the end of each row, of the largest sites
+ *   sites.csv         live bytes at the end of each row, of the largest sites, and those on huge pages
+ *   unused.csv        memory of the allocator without a live block: a line an owner, and (full mode) a size
+ *                     class, at up to HUGEBLOCKS_KEPT_MAX moments
  */
 #ifndef MTRACE_REPORT_CSV_H
 #define MTRACE_REPORT_CSV_H

@@ -7,6 +7,7 @@
 
 #include "analyzer/escape.h"
 #include "analyzer/format.h"
+#include "analyzer/hugeblocks_output.h"
 #include "analyzer/info.h"
 #include "analyzer/report_text.h"
 #include "analyzer/scale.h"
@@ -137,6 +138,23 @@ static void write_traces(FILE *file, const struct report *report)
 			continue;
 		info_print(memory, stage->trace,
 			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq, stage->regions});
+		if (fclose(memory) == 0)
+			preformatted(file, text);
+		free(text);
+	}
+}
+
+static void write_memory(FILE *file, const struct report *report)
+{
+	for (size_t i = 0; i < report->model.stage_count; i++) {
+		const struct stage *stage = &report->model.stages[i];
+		char *text = NULL;
+		size_t bytes = 0;
+		FILE *memory = hugeblocks_known(stage->blocks) ? open_memstream(&text, &bytes) : NULL;
+		if (!memory)
+			continue;
+		fputs("<h2>Memory of the allocator</h2>\n", file);
+		hugeblocks_print(memory, stage->trace, stage->blocks);
 		if (fclose(memory) == 0)
 			preformatted(file, text);
 		free(text);
@@ -300,6 +318,7 @@ bool report_html_write(const struct report *report, struct error *error)
 		return false;
 	write_head(file, report);
 	write_traces(file, report);
+	write_memory(file, report);
 	write_findings(file, report);
 	write_plots(file, report);
 	write_correlations(file, report);

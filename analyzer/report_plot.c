@@ -33,12 +33,13 @@ static bool make_folder(const char *path, struct error *error)
 /* "sites.png", "overview-2.gp": a name that make_figure() gives. */
 static bool is_ours(const char *file)
 {
-	static const char *const others[] = {"sites", "sizes"};
+	static const char *const others[] = {"sites", "sizes", "sites-huge", "map"};
+	const size_t other_count = sizeof others / sizeof *others;
 	const char *dot = strrchr(file, '.');
 	if (!dot || (strcmp(dot, ".gp") != 0 && strcmp(dot, ".png") != 0 && strcmp(dot, ".svg") != 0))
 		return false;
-	for (size_t i = 0; i < plot_series_figures() + 2; i++) {
-		const char *name = i < 2 ? others[i] : plot_series_name(i - 2);
+	for (size_t i = 0; i < plot_series_figures() + other_count; i++) {
+		const char *name = i < other_count ? others[i] : plot_series_name(i - other_count);
 		size_t length = strlen(name);
 		if (strncmp(file, name, length) != 0)
 			continue;
@@ -132,6 +133,48 @@ static void write_sizes(FILE *script, const char *name, size_t number, const str
 	plot_sizes_write(script, name, report, timeline);
 }
 
+static void write_huge_sites(FILE *script, const char *name, size_t number, const struct report *report,
+			     size_t timeline)
+{
+	(void)number;
+	plot_huge_sites_write(script, name, report, timeline);
+}
+
+/* The longest of its stages that has a map; NULL where none has. */
+static const struct stage *mapped_stage(const struct report *report, size_t timeline)
+{
+	const struct stage *found = NULL;
+	for (size_t i = 0; i < report->model.stage_count; i++) {
+		const struct stage *stage = &report->model.stages[i];
+		if (stage->timeline != timeline || !stage->map || !plot_map_useful(stage->map))
+			continue;
+		if (!found || stage->end_ns - stage->start_ns > found->end_ns - found->start_ns)
+			found = stage;
+	}
+	return found;
+}
+
+static void write_map(FILE *script, const char *name, size_t number, const struct report *report,
+		      size_t timeline)
+{
+	(void)number;
+	const struct stage *stage = mapped_stage(report, timeline);
+	plot_map_write(script, name, report->model.timelines[timeline].label, stage->map,
+		       report_seconds(report, stage->start_ns), report_seconds(report, stage->end_ns));
+}
+
+/* What the trace's looks at pages give. */
+static bool page_figures(struct report *report, size_t at, struct error *error)
+{
+	struct figure sites = {"sites-huge", "Live bytes on huge pages by the call stack that allocated them",
+			       write_huge_sites, 0};
+	struct figure map = {"map", "Address space against time: on huge pages, on small ones, given back",
+			     write_map, 0};
+	if (plot_huge_sites_useful(&report->model.timelines[at]) && !make_figure(report, at, &sites, error))
+		return false;
+	return !mapped_stage(report, at) || make_figure(report, at, &map, error);
+}
+
 static bool timeline_figures(struct report *report, size_t at, struct error *error)
 {
 	const struct timeline *timeline = &report->model.timelines[at];
@@ -145,7 +188,9 @@ static bool timeline_figures(struct report *report, size_t at, struct error *err
 	}
 	if (plot_sites_useful(timeline) && !make_figure(report, at, &sites, error))
 		return false;
-	return !plot_sizes_useful(timeline) || make_figure(report, at, &sizes, error);
+	if (plot_sizes_useful(timeline) && !make_figure(report, at, &sizes, error))
+		return false;
+	return page_figures(report, at, error);
 }
 
 bool report_plot_write(struct report *report, struct error *error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/format.h"
+#include "analyzer/hugeblocks_output.h"
 #include "analyzer/info.h"
 #include "analyzer/scale.h"
 #include "analyzer/stats.h"
@@ -170,6 +171,17 @@ static void print_findings(FILE *file, const struct report *report)
 	}
 }
 
+static void print_memory(FILE *file, const struct report *report)
+{
+	for (size_t i = 0; i < report->model.stage_count; i++) {
+		const struct stage *stage = &report->model.stages[i];
+		if (!hugeblocks_known(stage->blocks))
+			continue;
+		heading(file, "Memory of the allocator");
+		hugeblocks_print(file, stage->trace, stage->blocks);
+	}
+}
+
 static void print_files(FILE *file, const struct report *report)
 {
 	heading(file, "Written");
@@ -178,7 +190,7 @@ static void print_files(FILE *file, const struct report *report)
 	fputs("/index.html   the report, with plots\n", file);
 	fprintf(file,
 		"  beside it: report.json, summary.txt, series.csv, aligned.csv, correlations.csv, "
-		"sizes.csv, sites.csv"
+		"sizes.csv, sites.csv, unused.csv"
 		"%s\n",
 		report->figure_count ? ", plots/" : "");
 }
@@ -192,6 +204,7 @@ void report_text_print(FILE *file, const struct report *report)
 		info_print(file, stage->trace,
 			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq, stage->regions});
 	}
+	print_memory(file, report);
 	print_client(file, report);
 	print_correlations(file, report);
 	print_findings(file, report);
