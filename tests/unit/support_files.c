@@ -2,6 +2,9 @@
 
 #include "tests/unit/support_trace_internal.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 static char directory[64];
 
 static void remove_directory(void)
@@ -43,4 +46,26 @@ void support_write_file(const char *path, const void *data, size_t bytes)
 {
 	FILE *file = fopen(path, "w");
 	SUPPORT_CHECK(file && (bytes == 0 || fwrite(data, bytes, 1, file) == 1) && fclose(file) == 0);
+}
+
+void support_tell_first_times(const char *path)
+{
+	size_t bytes;
+	uint64_t seed;
+	uint8_t *data = support_read_file(path, &bytes);
+	memcpy(&seed, data + offsetof(struct file_header, nonce), sizeof seed);
+	for (size_t at = TRACE_PAGE_BYTES; at + sizeof(struct block_header) <= bytes;
+	     at += BLOCK_ALIGNMENT_BYTES) {
+		struct block_header header;
+		memcpy(&header, data + at, sizeof header);
+		size_t checked = offsetof(struct block_header, header_check);
+		if (header.magic != BLOCK_MAGIC ||
+		    header.header_check != XXH3_64bits_withSeed(&header, checked, seed))
+			continue;
+		header.first_time = header.last_time;
+		header.header_check = XXH3_64bits_withSeed(&header, checked, seed);
+		memcpy(data + at, &header, sizeof header);
+	}
+	support_write_file(path, data, bytes);
+	free(data);
 }

@@ -82,6 +82,10 @@ void support_kill(struct support_trace *trace);
  * removed at exit. */
 const char *support_path(const char *name);
 
+/* Blocks get the start of the trace as their first time; the shim knows better. This gives each the time of
+ * the mark before it, which is what last_time holds. */
+void support_tell_first_times(const char *path);
+
 /* Whole files. The result is malloc()ed. */
 uint8_t *support_read_file(const char *path, size_t *bytes);
 void support_write_file(const char *path, const void *data, size_t bytes);

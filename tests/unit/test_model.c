@@ -323,30 +323,6 @@ Test(reading, killed_process_keeps_what_was_committed)
 	near(model.stages[0].totals.live_bytes.value, 4 * RUN_BLOCK_BYTES, "events go on to the end");
 }
 
-/* The support code gives all blocks the start of the trace as their first time; the shim knows better. Here
- * their first time becomes that of the mark before them, which is what last_time holds. */
-static void tell_first_times(const char *path)
-{
-	size_t bytes;
-	uint64_t seed;
-	uint8_t *data = support_read_file(path, &bytes);
-	memcpy(&seed, data + offsetof(struct file_header, nonce), sizeof seed);
-	for (size_t at = TRACE_PAGE_BYTES; at + sizeof(struct block_header) <= bytes;
-	     at += BLOCK_ALIGNMENT_BYTES) {
-		struct block_header header;
-		memcpy(&header, data + at, sizeof header);
-		size_t checked = offsetof(struct block_header, header_check);
-		if (header.magic != BLOCK_MAGIC ||
-		    header.header_check != XXH3_64bits_withSeed(&header, checked, seed))
-			continue;
-		header.first_time = header.last_time;
-		header.header_check = XXH3_64bits_withSeed(&header, checked, seed);
-		memcpy(data + at, &header, sizeof header);
-	}
-	support_write_file(path, data, bytes);
-	free(data);
-}
-
 Test(reading, a_wrapped_recorder_keeps_its_place_in_time_and_knows_no_live_bytes)
 {
 	const char *path = support_path("wrapped.mtr");
@@ -354,7 +330,7 @@ Test(reading, a_wrapped_recorder_keeps_its_place_in_time_and_knows_no_live_bytes
 		run_open(path, &(struct support_options){.full = true, .region_bytes = 64 << 10});
 	run_seconds(trace, 0, 40);
 	support_end(trace, 40 * RUN_SECOND);
-	tell_first_times(path);
+	support_tell_first_times(path);
 	read_traces(&path, 1);
 	const struct timeline *timeline = &model.timelines[0];
 	cr_assert(model.stages[0].wrapped);
