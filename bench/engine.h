@@ -31,6 +31,7 @@ struct engine_settings {
 	const char *directory; /* exists */
 	const char *config;    /* settings of the engine in its own syntax, after ours and so stronger; may be
 				  empty */
+	const char *table;     /* the same for the table that is made by a load, in an engine that has such */
 	uint64_t cache_bytes;
 	unsigned sessions; /* at most that many at a time */
 };
@@ -38,6 +39,7 @@ struct engine_settings {
 struct engine {
 	const char *name;    /* on the command line, and before the dot in its properties */
 	const char *product; /* with version, for people */
+	bool has_tables;     /* takes engine_settings.table */
 
 	/* Whether the directory holds a store of this engine. */
 	bool (*present)(const char *directory);

@@ -60,16 +60,35 @@ static char *connection_config(const struct engine_settings *settings)
 	return config;
 }
 
-static bool create_table(WT_CONNECTION *connection)
+/* A table that is there stays as it was made. */
+static int create_table(WT_CONNECTION *connection, const char *settings)
 {
+	char *config;
 	WT_SESSION *session;
-	int error = connection->open_session(connection, NULL, NULL, &session);
+	int error;
 
+	if (asprintf(&config, TABLE_CONFIG "%s%s", settings[0] ? "," : "", settings) < 0)
+		return ENOMEM;
+	error = connection->open_session(connection, NULL, NULL, &session);
 	if (!error) {
-		error = session->create(session, TABLE_URI, TABLE_CONFIG);
+		error = session->create(session, TABLE_URI, config);
 		session->close(session, NULL);
 	}
-	return !error;
+	free(config);
+	return error;
+}
+
+static bool open_table(WT_CONNECTION *connection, const struct engine_settings *settings,
+		       struct failure *failure)
+{
+	int error = create_table(connection, settings->table);
+
+	if (error == EINVAL && settings->table[0])
+		return failure_set(failure, EXIT_WRONG_USAGE,
+				   "property wiredtiger.table=%s: WiredTiger does not accept it (%s)",
+				   settings->table, wiredtiger_strerror(error));
+	return !error || failure_set(failure, EXIT_FAILED, "WiredTiger cannot make its table in %s: %s",
+				     settings->directory, wiredtiger_strerror(error));
 }
 
 static void *wiredtiger_open_store(const struct engine_settings *settings, struct failure *failure)
@@ -86,9 +105,7 @@ static void *wiredtiger_open_store(const struct engine_settings *settings, struc
 	} else if (error) {
 		failure_set(failure, EXIT_FAILED, "WiredTiger cannot open %s: %s (configuration: %s)",
 			    settings->directory, wiredtiger_strerror(error), config ? config : "");
-	} else if (!create_table(connection)) {
-		failure_set(failure, EXIT_FAILED, "WiredTiger cannot make its table in %s",
-			    settings->directory);
+	} else if (!open_table(connection, settings, failure)) {
 		connection->close(connection, NULL);
 		connection = NULL;
 	}
@@ -286,6 +303,7 @@ const struct engine engine_wiredtiger = {
 	.name = "wiredtiger",
 	.product = "WiredTiger " VERSION(WIREDTIGER_VERSION_MAJOR, WIREDTIGER_VERSION_MINOR,
 					 WIREDTIGER_VERSION_PATCH),
+	.has_tables = true,
 	.present = wiredtiger_present,
 	.open = wiredtiger_open_store,
 	.close = wiredtiger_close_store,

@@ -44,7 +44,7 @@ bool store_configure(struct store *store, const struct engine *engine, struct pr
 		     unsigned sessions, struct failure *failure)
 {
 	enum { CACHE_LEAST = 1 << 20, CACHE_DEFAULT = 1 << 30 };
-	const char *directory, *config;
+	const char *directory, *config, *table = NULL;
 	char name[64];
 
 	*store = (struct store){.engine = engine};
@@ -55,6 +55,9 @@ bool store_configure(struct store *store, const struct engine *engine, struct pr
 	snprintf(store->directory, sizeof store->directory, "%s", store->given ? directory : "");
 	config = properties_get(properties, engine_property(name, engine, "config"));
 	store->settings.config = config ? config : "";
+	if (engine->has_tables)
+		table = properties_get(properties, engine_property(name, engine, "table"));
+	store->settings.table = table ? table : "";
 	store->settings.sessions = sessions;
 	return properties_bytes(properties, engine_property(name, engine, "cache"), CACHE_DEFAULT,
 				CACHE_LEAST, &store->settings.cache_bytes, failure);
@@ -88,7 +91,7 @@ static bool ask_to_load(const struct store *store, struct failure *failure)
 
 	if (!store->given)
 		return failure_set(failure, EXIT_WRONG_USAGE,
-				   "run needs a loaded store: give its folder by -p %s.dir=FOLDER, or use "
+				   "a loaded store is needed: give its folder by -p %s.dir=FOLDER, or use "
 				   "'both' to load and run",
 				   engine);
 	return failure_set(
@@ -123,6 +126,28 @@ static bool finds_record(struct store *store, bool scan, const char *key, struct
 bool store_holds(struct store *store, const char *key, struct failure *failure)
 {
 	return finds_record(store, false, key, failure);
+}
+
+static bool count_record(void *context, const void *value, size_t bytes)
+{
+	(void)value;
+	(void)bytes;
+	++*(uint64_t *)context;
+	return true;
+}
+
+bool store_count(struct store *store, uint64_t *records, struct failure *failure)
+{
+	void *session = store->engine->session_open(store->handle, failure);
+	enum op_status status;
+
+	*records = 0;
+	if (!session)
+		return false;
+	status = store->engine->scan(session, "", UINT64_MAX, count_record, records);
+	store->engine->session_close(session);
+	return status != STATUS_ERROR ||
+	       failure_set(failure, EXIT_FAILED, "%s: its records cannot be counted", store->directory);
 }
 
 bool store_open(struct store *store, bool must_exist, struct failure *failure)

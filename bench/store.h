@@ -28,7 +28,8 @@ extern const struct engine *const store_engines[];
 /* NULL with a text that lists the engines of this build. */
 const struct engine *store_find_engine(const char *name, struct failure *failure);
 
-/* Reads ENGINE.dir, ENGINE.cache and ENGINE.config. Touches nothing. */
+/* Reads ENGINE.dir, ENGINE.cache, ENGINE.config and, where the engine has tables, ENGINE.table. Touches
+ * nothing. */
 bool store_configure(struct store *store, const struct engine *engine, struct properties *properties,
 		     unsigned sessions, struct failure *failure);
 
@@ -37,6 +38,9 @@ bool store_open(struct store *store, bool must_exist, struct failure *failure);
 
 /* True where the record is in the store. */
 bool store_holds(struct store *store, const char *key, struct failure *failure);
+
+/* Number of records in an open store: it reads all of them. */
+bool store_count(struct store *store, uint64_t *records, struct failure *failure);
 
 /* Closes what is open and removes the folder if it is ours. May be called on a store that never opened. */
 bool store_close(struct store *store, struct failure *failure);

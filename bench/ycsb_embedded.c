@@ -22,6 +22,7 @@
 struct options {
 	bool load;
 	bool run;
+	bool count;
 	const struct engine *engine;
 	struct properties *properties;
 	struct client_settings client;
@@ -31,12 +32,13 @@ struct options {
 };
 
 static const char help_text[] =
-	"usage: ycsb-embedded load|run|both [ENGINE] [-s] [-threads N] [-target N] [-l LABEL] [-P FILE]... "
+	"usage: ycsb-embedded load|run|both|count [ENGINE] [-s] [-threads N] [-target N] [-l LABEL] [-P "
+	"FILE]... "
 	"[-p NAME=VALUE]...\n"
 	"\n"
 	"Runs YCSB's core workload on a storage engine inside this process. Prints YCSB's export block on "
 	"stdout and,\n"
-	"with -s, its status lines on stderr.\n"
+	"with -s, its status lines on stderr. count prints how many records a store holds.\n"
 	"\n"
 	"  -s            a status line every status.interval seconds\n"
 	"  -threads N    client threads (as -p threadcount=N)\n"
@@ -62,6 +64,7 @@ static const char help_text[] =
 	"the end\n"
 	"  ENGINE.cache=1G (K, M, G)   ENGINE.config=   settings in the engine's own syntax, stronger than "
 	"ours\n"
+	"  wiredtiger.table=  settings of the table that a load makes (block_compressor and the like)\n"
 	"  clientcopy=field|document   what is read is copied into a block for each field, or for each "
 	"document\n"
 	"  seed=1        of all random numbers\n"
@@ -87,8 +90,10 @@ static bool choose_phases(struct options *options, const char *word, struct fail
 
 	options->load = both || !strcmp(word, "load");
 	options->run = both || !strcmp(word, "run");
-	return options->load || options->run ||
-	       failure_set(failure, EXIT_WRONG_USAGE, "%s: expected load, run or both (see --help)", word);
+	options->count = !strcmp(word, "count");
+	return options->load || options->run || options->count ||
+	       failure_set(failure, EXIT_WRONG_USAGE, "%s: expected load, run, both or count (see --help)",
+			   word);
 }
 
 /* Where ENGINE is left out, the first of this build. Returns the number of words used. */
@@ -285,6 +290,17 @@ static bool run_phases(const struct options *options, struct workload *workload,
 	       run_phase(options, workload, store, false, out, &result, failure);
 }
 
+static bool print_count(struct store *store, FILE *out, struct failure *failure)
+{
+	uint64_t records;
+
+	if (!store_count(store, &records, failure))
+		return false;
+	fprintf(out, "%llu\n", (unsigned long long)records);
+	return !fflush(out) ||
+	       failure_set(failure, EXIT_FAILED, "cannot write the count: %s", strerror(errno));
+}
+
 static bool run_in_store(const struct options *options, struct workload *workload, FILE *out,
 			 struct failure *failure)
 {
@@ -300,7 +316,8 @@ static bool run_in_store(const struct options *options, struct workload *workloa
 		fprintf(stderr, PROGRAM ": the store is removed at the end; -p %s.dir=FOLDER keeps it\n",
 			options->engine->name);
 	done = store_open(&store, !options->load, failure) &&
-	       run_phases(options, workload, &store, out, failure);
+	       (options->count ? print_count(&store, out, failure)
+			       : run_phases(options, workload, &store, out, failure));
 	return store_close(&store, failure) && done;
 }
 
