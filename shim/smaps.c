@@ -24,6 +24,7 @@ static struct {
 	struct block *block;
 	struct smaps_record record; /* of the mapping whose lines are coming; its end is 0 before the first */
 	bool eligible_seen;
+	uint64_t written_end; /* of the records of this reading that stand in the file */
 	bool read, wanted;
 	uint64_t last_ns, cost_ns;
 } state;
@@ -33,16 +34,29 @@ static void write_block(uint32_t flags)
 	struct smaps_header *header = &state.block->header;
 	header->flags = flags;
 	header->end_time = clock_now();
+	state.written_end = state.block->records[header->records - 1].end;
 	tracefile_append(BLOCK_SMAPS, state.block,
 			 sizeof *header + header->records * sizeof *state.block->records,
 			 (struct block_times){header->time, header->end_time}, LEVEL);
 	header->records = 0;
 }
 
+/* A mapping that has grown since the piece of the list before it was read comes once more, now as a whole:
+ * what it was then goes. False where it overlaps with what is in the file already: then it is left out. */
+static bool follows(const struct smaps_record *record)
+{
+	struct smaps_header *header = &state.block->header;
+	while (header->records && state.block->records[header->records - 1].start >= record->start)
+		header->records--;
+	if (header->records)
+		return state.block->records[header->records - 1].end <= record->start;
+	return record->start >= state.written_end;
+}
+
 static void finish_record(void)
 {
 	struct smaps_header *header = &state.block->header;
-	if (state.record.end == 0)
+	if (state.record.end == 0 || !follows(&state.record))
 		return;
 	if (!state.eligible_seen)
 		state.record.flags |= SMAPS_NO_ELIGIBLE;
@@ -144,6 +158,7 @@ void smaps_take_now(void)
 		return;
 	state.block->header = (struct smaps_header){.time = clock_now()};
 	state.record = (struct smaps_record){0};
+	state.written_end = 0;
 	bool whole = lines_visit(PATH, visit, NULL);
 	finish_record();
 	if (state.block->header.records)
