@@ -47,7 +47,7 @@ static struct {
 	uint64_t reads, read_ns;
 } bench;
 
-static void fail(const char *what)
+_Noreturn static void fail(const char *what)
 {
 	fprintf(stderr, "pagesbench: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -168,12 +168,14 @@ static void measure(uint64_t seconds)
 {
 	size_t most = seconds * 1000 + 1;
 	uint64_t *times_ns = calloc(most, sizeof *times_ns);
-	pthread_t thread;
+	pthread_t thread = 0;
 	if (!times_ns || (bench.reader && pthread_create(&thread, NULL, read_often, NULL)))
 		fail("starting");
 	uint64_t start_ns = time_ns(CLOCK_MONOTONIC);
 	uint64_t others_ns = time_ns(CLOCK_PROCESS_CPUTIME_ID) - time_ns(CLOCK_THREAD_CPUTIME_ID);
 	size_t count = take_times(seconds, times_ns, most);
+	if (count == 0)
+		fail("no time was taken");
 	others_ns = time_ns(CLOCK_PROCESS_CPUTIME_ID) - time_ns(CLOCK_THREAD_CPUTIME_ID) - others_ns;
 	uint64_t took_ns = time_ns(CLOCK_MONOTONIC) - start_ns;
 	atomic_store(&bench.over, true);
@@ -183,8 +185,9 @@ static void measure(uint64_t seconds)
 	if (bench.reads)
 		printf("reads %llu\nread_ms %.3f\n", (unsigned long long)bench.reads,
 		       (double)bench.read_ns / (double)bench.reads / 1e6);
-	printf("mmap_median_us %.1f\nmmap_p99_us %.1f\nmmap_max_us %.1f\n", (double)times_ns[count / 2] / 1e3,
-	       (double)times_ns[count - 1 - count / 100] / 1e3, (double)times_ns[count - 1] / 1e3);
+	size_t median = count / 2, most_of_them = count - 1 - count / 100;
+	printf("mmap_median_us %.1f\nmmap_p99_us %.1f\nmmap_max_us %.1f\n", (double)times_ns[median] / 1e3,
+	       (double)times_ns[most_of_them] / 1e3, (double)times_ns[count - 1] / 1e3);
 	free(times_ns);
 }
 

@@ -13,7 +13,7 @@ struct entry {
 
 void folder_visit(int folder, void (*visit)(const char *name, uint8_t type, void *argument), void *argument)
 {
-	_Alignas(8) char listing[4096];
+	_Alignas(8) char listing[4096] = "";
 	long got;
 	while ((got = raw3(SYS_getdents64, folder, (long)listing, sizeof listing)) > 0)
 		for (long at = 0; at < got;) {

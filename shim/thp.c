@@ -75,9 +75,9 @@ static void put(const char *name, const char *value)
 	if (header->bytes + name_length + value_length + 2 > LINES_BYTES || !is_news(name, value))
 		return;
 	char *at = state.block->lines + header->bytes;
-	memcpy(at, name, name_length);
+	memcpy(at, name, name_length + 1);
 	at[name_length] = '=';
-	memcpy(at + name_length + 1, value, value_length);
+	memcpy(at + name_length + 1, value, value_length + 1);
 	at[name_length + 1 + value_length] = '\n';
 	header->bytes += (uint32_t)(name_length + value_length + 2);
 }

@@ -149,7 +149,7 @@ static void read_smaps(void)
 	FILE *file = fopen("/proc/self/smaps", "r");
 	require(file);
 	while (fgets(line, sizeof line, file)) {
-		unsigned long start, end;
+		char *dash;
 		if (line[0] >= 'A' && line[0] <= 'Z') {
 			if (!area)
 				continue;
@@ -158,8 +158,10 @@ static void read_smaps(void)
 				1024 * (field(line, "AnonHugePages:", 0) + field(line, "ShmemPmdMapped:", 0) +
 					field(line, "FilePmdMapped:", 0));
 			area->eligible += (int)field(line, "THPeligible:", 0);
-		} else if (sscanf(line, "%lx-%lx", &start, &end) == 2) {
+		} else {
+			uintptr_t start = strtoul(line, &dash, 16);
 			area = NULL;
+			require(*dash == '-');
 			for (unsigned i = 0; i < area_count; i++)
 				if (start >= (uintptr_t)areas[i].start &&
 				    start < (uintptr_t)areas[i].start + areas[i].bytes)

@@ -119,16 +119,9 @@ static void apply_run(const struct pages_run *run, const struct pages_range *ran
 		told[index_of(run->start) + i] = (uint8_t)run->flags;
 }
 
-static const struct pages_run *apply_range(const struct pages_range *range, const struct pages_run *run)
+static void apply_runs(const struct pages_range *range, const struct pages_run *run)
 {
 	uint64_t end = range->start;
-	cr_assert(range->start % CELL == 0 && range->end % CELL == 0 && range->start < range->end);
-	for (uint64_t at = range->start; at < range->end; at += CELL)
-		told_time[(at - BASE) / CELL] = range->time;
-	if (range->flags & PAGES_UNCHANGED) {
-		cr_assert_eq(range->runs, 0);
-		return run;
-	}
 	memset(told + index_of(range->start), 0, (range->end - range->start) / PAGE);
 	for (uint32_t i = 0; i < range->runs; i++, run++) {
 		cr_assert(run->start >= end && run->pages > 0 && run->flags);
@@ -136,7 +129,31 @@ static const struct pages_run *apply_range(const struct pages_range *range, cons
 		apply_run(run, range);
 	}
 	told_runs += range->runs;
-	return run;
+}
+
+static void apply_range(const struct pages_range *range, const struct pages_run *runs)
+{
+	cr_assert(range->start % CELL == 0 && range->end % CELL == 0 && range->start < range->end);
+	for (uint64_t at = range->start; at < range->end; at += CELL)
+		told_time[(at - BASE) / CELL] = range->time;
+	if (!(range->flags & PAGES_UNCHANGED))
+		apply_runs(range, runs);
+	else
+		cr_assert_eq(range->runs, 0);
+}
+
+static void apply_ranges(const struct pages_header *header)
+{
+	const struct pages_range *range = (const void *)(header + 1);
+	const struct pages_run *run = (const void *)(range + header->ranges);
+	const struct pages_run *runs_end = run + header->runs;
+	uint64_t end = 0;
+	for (uint32_t i = 0; i < header->ranges; run += range->runs, i++, range++) {
+		cr_assert_geq(range->start, end);
+		end = range->end;
+		apply_range(range, run);
+	}
+	cr_assert_eq(run, runs_end);
 }
 
 bool tracefile_append(enum block_type type, const void *payload, size_t bytes, struct block_times times,
@@ -144,20 +161,12 @@ bool tracefile_append(enum block_type type, const void *payload, size_t bytes, s
 {
 	(void)level;
 	const struct pages_header *header = payload;
-	const struct pages_range *range = (const void *)(header + 1);
-	const struct pages_run *run = (const void *)(range + header->ranges);
-	uint64_t end = 0;
-	cr_assert_eq(type, BLOCK_PAGES);
-	cr_assert_eq(bytes, sizeof *header + header->ranges * sizeof *range + header->runs * sizeof *run);
-	cr_assert(times.first == header->time && times.last == header->end_time && header->ranges > 0);
+	cr_assert(type == BLOCK_PAGES && header->ranges > 0);
+	cr_assert_eq(bytes, sizeof *header + header->ranges * sizeof(struct pages_range) +
+				    header->runs * sizeof(struct pages_run));
+	cr_assert(times.first == header->time && times.last == header->end_time);
 	cr_assert(header->page_bytes == PAGE && header->huge_bytes == HUGE_BYTES);
-	const struct pages_run *runs_end = run + header->runs;
-	for (uint32_t i = 0; i < header->ranges; i++, range++) {
-		cr_assert_geq(range->start, end);
-		end = range->end;
-		run = apply_range(range, run);
-	}
-	cr_assert_eq(run, runs_end);
+	apply_ranges(header);
 	return true;
 }
 
@@ -223,24 +232,28 @@ static void change_some(void)
 		fill(below(PAGES), 1 + below(below(2) ? 20 : 9000), states[below(sizeof states)]);
 }
 
+static void take_step(void)
+{
+	uint64_t before_ns = cpu_ns;
+	if (hugepages_due_ns() > now_ns)
+		now_ns = hugepages_due_ns();
+	hugepages_step();
+	uint64_t most_ns =
+		PAGESCAN_HOLD_US * UINT64_C(1000) + 8 * look_cost_ns + (CELL / PAGE + 5000) * page_cost_ns;
+	cr_assert_leq(cpu_ns - before_ns, most_ns);
+}
+
 /* One interval: a round where one is due, its steps, and the time up to the next one. */
 static void live_one_interval(void)
 {
-	uint64_t start_ns = now_ns;
+	uint64_t end_ns = now_ns + INTERVAL * UINT64_C(1000000);
+	unsigned steps = 0;
 	hugepages_take(INTERVAL);
-	for (unsigned i = 0; hugepages_due_ns() != UINT64_MAX; i++) {
-		uint64_t before_ns = cpu_ns;
-		if (hugepages_due_ns() >= start_ns + INTERVAL * UINT64_C(1000000))
-			break;
-		if (hugepages_due_ns() > now_ns)
-			now_ns = hugepages_due_ns();
-		hugepages_step();
-		cr_assert_leq(cpu_ns - before_ns, PAGESCAN_HOLD_US * UINT64_C(1000) + 8 * look_cost_ns +
-							  (CELL / PAGE + 5000) * page_cost_ns);
-		cr_assert_lt(i, 100000, "a round has no end");
-	}
-	if (now_ns < start_ns + INTERVAL * UINT64_C(1000000))
-		now_ns = start_ns + INTERVAL * UINT64_C(1000000);
+	while (hugepages_due_ns() < end_ns && steps++ < 100000)
+		take_step();
+	cr_assert_lt(steps, 100000, "a round has no end");
+	if (now_ns < end_ns)
+		now_ns = end_ns;
 }
 
 static void expect_told_is_truth(void)
