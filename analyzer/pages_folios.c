@@ -81,12 +81,14 @@ static struct folio_sums sums_of(const struct pages *pages, const struct smaps_r
 {
 	struct folio_sums sums = {0};
 	struct page_run run, part;
-	for (uint64_t at = record->start; pages_from(pages, at, &run) && run.start < record->end;
-	     at = run.end) {
-		run.start = run.start > record->start ? run.start : record->start;
-		run.end = run.end < record->end ? run.end : record->end;
-		sums.folio_bytes += is_folio(&run) ? run.end - run.start : 0;
-		sums.mappable_bytes += mappable(pages, &run, &part) ? part.end - part.start : 0;
+	for (uint64_t at = record->start; at < record->end && pages_from(pages, at, &run); at = run.end) {
+		struct page_run inside = run;
+		inside.start = run.start > record->start ? run.start : record->start;
+		inside.end = run.end < record->end ? run.end : record->end;
+		if (inside.start >= inside.end)
+			break;
+		sums.folio_bytes += is_folio(&inside) ? inside.end - inside.start : 0;
+		sums.mappable_bytes += mappable(pages, &inside, &part) ? part.end - part.start : 0;
 	}
 	return sums;
 }
@@ -153,8 +155,9 @@ bool pages_place_huge(struct pages *pages)
 		struct folio_sums sums = sums_of(pages, record);
 		uint64_t huge_bytes = smaps_huge_bytes(record);
 		bool placed = huge_bytes == sums.mappable_bytes;
-		if (!placed)
-			pages->unplaced.huge_bytes += huge_bytes;
+		if (!placed) /* of what the looks saw: they may be older than the mapping */
+			pages->unplaced.huge_bytes +=
+				huge_bytes < sums.folio_bytes ? huge_bytes : sums.folio_bytes;
 		if (sums.folio_bytes > huge_bytes)
 			pages->unplaced.folio_mapped_by_page_bytes += sums.folio_bytes - huge_bytes;
 		if (!mark(pages, record, placed))
