@@ -19,6 +19,7 @@
 int cmd_info(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_sites(int argc, char **argv);
+int cmd_hugepages(int argc, char **argv);
 int cmd_ycsb(int argc, char **argv);
 int cmd_ftdc(int argc, char **argv);
 int cmd_export(int argc, char **argv);

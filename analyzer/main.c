@@ -15,6 +15,7 @@ static const struct command commands[] = {
 	{"info", cmd_info, "what was recorded, for how long, by which process, and what was lost"},
 	{"report", cmd_report, "everything about one or more traces and the YCSB runs in them"},
 	{"sites", cmd_sites, "which call stacks allocate, hold, and are freed remotely"},
+	{"hugepages", cmd_hugepages, "what lies on huge pages, over time, and what breaks them up"},
 	{"ycsb", cmd_ycsb, "output of YCSB and go-ycsb as tables, and whether it can be trusted"},
 	{"ftdc", cmd_ftdc, "mongod's diagnostic.data: a summary, or the metrics as series"},
 	{"export", cmd_export, "the events as csv or ndjson, or folded stacks"},
