@@ -9,6 +9,7 @@ HOST_LIBS_dlloop     := -Wl,-rpath,'$$ORIGIN' -Wl,--disable-new-dtags
 HOST_LIBS_ownmalloc  := -rdynamic
 HOST_LIBS_patchonefile := -O2 -rdynamic
 HOST_LIBS_tcstats    := -rdynamic
+HOST_LIBS_rseqowner  := -rdynamic
 HOST_LIBS_cxxreplaced := -rdynamic
 
 $(BUILD)/host/early: $(BUILD)/host/libearly.so
