@@ -187,11 +187,13 @@ bool coverage_snapshot(struct coverage *coverage, const struct snapshot *snapsho
 	note_faults(coverage, snapshot);
 	if (!catch_up(coverage, time, error))
 		return false;
-	if (!pages_known(coverage->pages) || coverage->credit < coverage->steps)
-		return true;
-	if (!moment(coverage, time))
-		return out_of_memory(error);
-	coverage->credit -= coverage->steps < coverage->credit ? coverage->steps : coverage->credit;
+	if (pages_known(coverage->pages) && coverage->credit >= coverage->steps) {
+		if (!moment(coverage, time))
+			return out_of_memory(error);
+		coverage->credit -= coverage->steps < coverage->credit ? coverage->steps : coverage->credit;
+	}
+	coverage->rows_before = coverage->rows_at_snapshot;
+	coverage->rows_at_snapshot = coverage->row_count;
 	return true;
 }
 
@@ -259,6 +261,12 @@ const struct coverage_row *coverage_rows(const struct coverage *coverage, size_t
 {
 	*count = coverage->row_count;
 	return coverage->rows;
+}
+
+const struct coverage_row *coverage_fresh_row(const struct coverage *coverage)
+{
+	bool fresh = coverage->rows_at_snapshot > coverage->rows_before;
+	return fresh ? &coverage->rows[coverage->rows_at_snapshot - 1] : NULL;
 }
 
 const struct coverage_level *coverage_levels(const struct coverage *coverage)

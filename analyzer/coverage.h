@@ -95,6 +95,8 @@ struct coverage_row {
 };
 
 const struct coverage_row *coverage_rows(const struct coverage *coverage, size_t *count);
+/* The row that was made at the last snapshot or since the one before it; NULL where none was. */
+const struct coverage_row *coverage_fresh_row(const struct coverage *coverage);
 const struct coverage_level *coverage_levels(const struct coverage *coverage);
 
 /* ---- at the last moment ------------------------------------------------------------------------------- */

@@ -38,6 +38,8 @@ struct coverage {
 	uint64_t settings_time; /* of the last reading of the settings; 0: none */
 	char enabled[16];	/* as it was then; empty: not known */
 	bool disabled;
+	size_t rows_before; /* the last snapshot but one: their number then */
+	size_t rows_at_snapshot;
 	bool changed; /* something has happened since the last moment */
 	struct coverage_check check;
 	struct coverage_faults first_faults, last_faults; /* as the snapshots have them */

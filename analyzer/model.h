@@ -24,8 +24,10 @@
 #include <stdint.h>
 
 #include "analyzer/command.h"
+#include "analyzer/coverage.h"
 #include "analyzer/error.h"
 #include "analyzer/hugeblocks.h"
+#include "analyzer/json.h"
 #include "analyzer/livemap.h"
 #include "analyzer/merge.h"
 #include "analyzer/pages.h"
@@ -71,6 +73,9 @@ struct stage {
 	struct regions *regions; /* as they were at the end */
 	struct pages *pages;	 /* likewise */
 	struct hugeblocks *blocks;
+	struct coverage *coverage;
+	json_t *hugepages;     /* coverage_json() and coverage_print(): made while the symbols are there */
+	char *hugepages_text;  /* NULL where the trace knows nothing of pages */
 	struct plot_map *map;  /* NULL where the trace holds no look at pages */
 	bool wrapped;	       /* a flight recorder that has lost its beginning: live bytes are not known */
 	double max_huge_age_s; /* oldest AnonHugePages figure; NaN where there is none */

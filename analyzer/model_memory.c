@@ -1,5 +1,10 @@
 #include "analyzer/model_memory.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/coverage_output.h"
+#include "analyzer/coverage_series.h"
 #include "analyzer/regions_series.h"
 
 /* ---- the pass ------------------------------------------------------------------------------------------ */
@@ -25,6 +30,9 @@ bool stage_memory_open(struct stage *stage, const struct symbol_options *options
 	stage->blocks = hugeblocks_open(stage->trace);
 	if (!stage->regions || !stage->pages || !stage->blocks)
 		return out_of_memory(error);
+	stage->coverage = coverage_open(stage->trace, stage->regions, stage->pages);
+	if (!stage->coverage)
+		return out_of_memory(error);
 	if (pages_due(stage->pages) == UINT64_MAX)
 		return true;
 	stage->map = plot_map_create(info->first_time, info->last_time, interval_units(stage->trace));
@@ -33,7 +41,10 @@ bool stage_memory_open(struct stage *stage, const struct symbol_options *options
 
 void stage_memory_close(struct stage *stage)
 {
+	json_decref(stage->hugepages);
+	free(stage->hugepages_text);
 	plot_map_free(stage->map);
+	coverage_close(stage->coverage);
 	hugeblocks_close(stage->blocks);
 	pages_close(stage->pages);
 	regions_close(stage->regions);
@@ -42,7 +53,8 @@ void stage_memory_close(struct stage *stage)
 bool stage_memory_event(struct stage *stage, const struct trace_event *event, struct error *error)
 {
 	hugeblocks_event(stage->blocks);
-	return regions_event(stage->regions, event, error);
+	return regions_event(stage->regions, event, error) && pages_until(stage->pages, event->time, error) &&
+	       coverage_event(stage->coverage, event, error);
 }
 
 static bool until(struct stage *stage, uint64_t time, struct error *error)
@@ -50,12 +62,14 @@ static bool until(struct stage *stage, uint64_t time, struct error *error)
 	return regions_until(stage->regions, time, error) && pages_until(stage->pages, time, error);
 }
 
-bool stage_memory_snapshot(struct stage *stage, const struct livemap *live, uint64_t time, bool *looked,
-			   struct error *error)
+bool stage_memory_snapshot(struct stage *stage, const struct livemap *live, const struct snapshot *snapshot,
+			   bool *looked, struct error *error)
 {
+	uint64_t time = snapshot->mark.time;
 	const struct hugeblocks_world world = {live, stage->regions, stage->pages};
 	*looked = false;
-	if (!until(stage, time, error) || !hugeblocks_snapshot(stage->blocks, &world, time, looked, error))
+	if (!until(stage, time, error) || !coverage_snapshot(stage->coverage, snapshot, error) ||
+	    !hugeblocks_snapshot(stage->blocks, &world, time, looked, error))
 		return false;
 	return !stage->map || plot_map_take(stage->map, time, stage->regions, stage->pages) ||
 	       out_of_memory(error);
@@ -64,8 +78,30 @@ bool stage_memory_snapshot(struct stage *stage, const struct livemap *live, uint
 bool stage_memory_finish(struct stage *stage, const struct livemap *live, struct error *error)
 {
 	const struct hugeblocks_world world = {live, stage->regions, stage->pages};
-	return until(stage, UINT64_MAX, error) &&
+	return until(stage, UINT64_MAX, error) && coverage_finish(stage->coverage, error) &&
 	       hugeblocks_finish(stage->blocks, &world, trace_info(stage->trace)->last_time, error);
+}
+
+/* ---- for the report ------------------------------------------------------------------------------------ */
+
+#define TOP_REPORT 5u /* breakers and mapping sites in the text */
+
+bool stage_memory_render(struct stage *stage, struct symbols *symbols, struct error *error)
+{
+	const struct coverage_view view = {.trace = stage->trace,
+					   .coverage = stage->coverage,
+					   .regions = stage->regions,
+					   .pages = stage->pages,
+					   .blocks = stage->blocks,
+					   .symbols = symbols};
+	size_t bytes;
+	if (!coverage_known(stage->coverage))
+		return true;
+	FILE *memory = open_memstream(&stage->hugepages_text, &bytes);
+	bool good = memory && coverage_print(memory, &view, TOP_REPORT);
+	good = memory && fclose(memory) == 0 && good;
+	stage->hugepages = coverage_json(&view);
+	return good || out_of_memory(error);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
@@ -99,6 +135,7 @@ static void row_sites(const struct stage *stage, struct model_row *row)
 void stage_memory_row(const struct stage *stage, bool looked, struct model_row *row)
 {
 	regions_series(stage->regions, row->values);
+	coverage_series(stage->coverage, row->values);
 	if (!looked)
 		return;
 	row_unused(stage, row->values);

@@ -13,10 +13,13 @@ void stage_memory_close(struct stage *stage);
 
 /* Each false on an error, which is set. */
 bool stage_memory_event(struct stage *stage, const struct trace_event *event, struct error *error);
-/* Before the row of the snapshot at `time` is made. *looked: live blocks were looked at. */
-bool stage_memory_snapshot(struct stage *stage, const struct livemap *live, uint64_t time, bool *looked,
-			   struct error *error);
+/* Before the row of the snapshot is made. *looked: live blocks were looked at. */
+bool stage_memory_snapshot(struct stage *stage, const struct livemap *live, const struct snapshot *snapshot,
+			   bool *looked, struct error *error);
 bool stage_memory_finish(struct stage *stage, const struct livemap *live, struct error *error);
+
+/* After the pass, while names can be looked up: what the report says about huge pages. */
+bool stage_memory_render(struct stage *stage, struct symbols *symbols, struct error *error);
 
 /* The levels of this moment into a row, whose sites still go by the live map's index. */
 void stage_memory_row(const struct stage *stage, bool looked, struct model_row *row);

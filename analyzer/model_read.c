@@ -241,7 +241,7 @@ static bool pass_memory(struct pass *pass, const struct merge_item *item, struct
 {
 	if (item->event)
 		return stage_memory_event(pass->stage, item->event, error);
-	return stage_memory_snapshot(pass->stage, pass->map, item->snapshot->mark.time, &pass->looked, error);
+	return stage_memory_snapshot(pass->stage, pass->map, item->snapshot, &pass->looked, error);
 }
 
 static bool pass_events(struct pass *pass, struct merge *merge, struct error *error)
@@ -354,7 +354,7 @@ static bool pass_names(struct pass *pass, const struct symbol_options *options, 
 	struct symbols *symbols = symbols_create(pass->stage->trace, options);
 	uint32_t *renamed = malloc((count + 1) * sizeof *renamed);
 	bool fine = symbols && renamed && pass_name_rows(pass, symbols, renamed) &&
-		    keep_unmatched(pass->stage, symbols);
+		    stage_memory_render(pass->stage, symbols, error) && keep_unmatched(pass->stage, symbols);
 	free(renamed);
 	symbols_free(symbols);
 	return fine ? true : out_of_memory(error);

@@ -211,6 +211,18 @@ static const struct figure_plan figure_plans[] = {
 			LINE(SERIES_TCMALLOC_UNDERFLOWS, PLOT_BLUE, "underflows"),
 			LINE(SERIES_TCMALLOC_OVERFLOWS, PLOT_VERMILLION, "overflows")} },
 		{ "ns/s", 0.8, {LINE(SERIES_TCMALLOC_LOCK_WAIT, PLOT_BLUE, "wait for its spinlocks")} } } },
+	{ "coverage", "Huge pages: what is resident, what could be and what is on them, and their shares", 780, false,
+	  SERIES_HUGE_MAPPED, {
+		{ "ops/s", 0.8, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
+		{ "bytes", 1, {
+			LINE(SERIES_RSS, PLOT_VERMILLION, "RSS"),
+			POINTS(SERIES_HUGE_ELIGIBLE, PLOT_BLUE, "could be on huge pages"),
+			POINTS(SERIES_HUGE_MAPPED, PLOT_GREEN, "on huge pages")} },
+		{ "%", 1, {
+			POINTS(SERIES_HUGE_COVERAGE, PLOT_GREEN, "of what is resident"),
+			POINTS(SERIES_HUGE_COVERAGE_ELIGIBLE, PLOT_BLUE, "of what could be")} },
+		{ "bytes", 0.8, {
+			POINTS(SERIES_HUGE_BROKEN, PLOT_PURPLE, "was on huge pages that are gone")} } } },
 	{ "unused", "Memory of the allocator: resident, on huge pages, and what no live block covers", 780, false,
 	  SERIES_ALLOCATOR_RESIDENT, {
 		{ "ops/s", 0.8, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },

@@ -7,7 +7,6 @@
 
 #include "analyzer/escape.h"
 #include "analyzer/format.h"
-#include "analyzer/hugeblocks_output.h"
 #include "analyzer/info.h"
 #include "analyzer/report_text.h"
 #include "analyzer/scale.h"
@@ -90,7 +89,7 @@ static void inline_file(FILE *file, const char *path)
 	fclose(from);
 }
 
-/* Line by line, since a control character inside of one is shown as '?'. */
+/* Line by line, since a control character inside of one is shown as '?'. Writes to `text`. */
 static void preformatted(FILE *file, char *text)
 {
 	fputs("<pre>", file);
@@ -148,15 +147,11 @@ static void write_memory(FILE *file, const struct report *report)
 {
 	for (size_t i = 0; i < report->model.stage_count; i++) {
 		const struct stage *stage = &report->model.stages[i];
-		char *text = NULL;
-		size_t bytes = 0;
-		FILE *memory = hugeblocks_known(stage->blocks) ? open_memstream(&text, &bytes) : NULL;
-		if (!memory)
+		char *text = stage->hugepages_text ? strdup(stage->hugepages_text) : NULL;
+		if (!text)
 			continue;
-		fputs("<h2>Memory of the allocator</h2>\n", file);
-		hugeblocks_print(memory, stage->trace, stage->blocks);
-		if (fclose(memory) == 0)
-			preformatted(file, text);
+		fputs("<h2>Huge pages</h2>\n", file);
+		preformatted(file, text);
 		free(text);
 	}
 }

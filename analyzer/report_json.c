@@ -15,13 +15,17 @@ static void put_traces(json_t *object, const struct report *report)
 	for (size_t i = 0; i < report->model.stage_count; i++) {
 		const struct stage *stage = &report->model.stages[i];
 		const struct info_pass pass = {&stage->totals, &stage->stats, &stage->rseq, stage->regions};
-		json_array_append_new(traces, info_json(stage->trace, &pass));
+		json_t *trace = info_json(stage->trace, &pass);
+		if (report->model.stage_count > 1)
+			json_put(trace, "hugepages", json_incref(stage->hugepages));
+		json_array_append_new(traces, trace);
 		if (stage->stats.events > most) {
 			most = stage->stats.events;
 			main = i;
 		}
 	}
 	json_put(object, "info", json_incref(json_array_get(traces, main)));
+	json_put(object, "hugepages", json_incref(report->model.stages[main].hugepages));
 	json_put(object, "traces", traces);
 }
 
@@ -171,7 +175,6 @@ json_t *report_json(const struct report *report)
 	json_t *object = json_object();
 	put_traces(object, report);
 	json_put(object, "ycsb", report->file_count ? ycsb_object(report->files, report->file_count) : NULL);
-	json_put_null(object, "hugepages");
 	json_put_null(object, "percpu");
 	json_put_null(object, "locks");
 	json_put(object, "regions", regions_array(report));

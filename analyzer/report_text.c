@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analyzer/format.h"
-#include "analyzer/hugeblocks_output.h"
 #include "analyzer/info.h"
 #include "analyzer/scale.h"
 #include "analyzer/stats.h"
@@ -175,10 +174,10 @@ static void print_memory(FILE *file, const struct report *report)
 {
 	for (size_t i = 0; i < report->model.stage_count; i++) {
 		const struct stage *stage = &report->model.stages[i];
-		if (!hugeblocks_known(stage->blocks))
+		if (!stage->hugepages_text)
 			continue;
-		heading(file, "Memory of the allocator");
-		hugeblocks_print(file, stage->trace, stage->blocks);
+		heading(file, "Huge pages");
+		fputs(stage->hugepages_text, file);
 	}
 }
 

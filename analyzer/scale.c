@@ -26,7 +26,7 @@ struct scale scale_for(double largest, const char *unit)
 		return climb(largest, 1024, bytes, unit + 5);
 	if (strcmp(unit, "us") == 0)
 		return climb(largest, 1000, micro, "");
-	if (strcmp(unit, "CPUs") == 0 || strcmp(unit, "threads") == 0)
+	if (strcmp(unit, "CPUs") == 0 || strcmp(unit, "threads") == 0 || strcmp(unit, "%") == 0)
 		return climb(largest, 1000, none, unit);
 	return climb(largest, 1000, plain, unit);
 }

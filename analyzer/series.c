@@ -34,6 +34,10 @@
 		name_, title_, "bytes", SERIES_LEVEL, false, false, true                                     \
 	}
 
+#define MEMORY_SHARE(name_, title_)                                                                          \
+	{                                                                                                    \
+		name_, title_, "%", SERIES_LEVEL, false, true, true                                          \
+	}
 /* What follows from other series, and bounds. */
 #define MEMORY_BOUND(name_, title_)                                                                          \
 	{                                                                                                    \
@@ -124,6 +128,12 @@ const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_BLOAT] = ALLOCATOR_LEVEL("bloat_bytes", "huge pages without a live block"),
 	[SERIES_BLOAT_LOW] = MEMORY_BOUND("bloat_bytes_low", "huge pages without a live block, low"),
 	[SERIES_BLOAT_HIGH] = MEMORY_BOUND("bloat_bytes_high", "huge pages without a live block, high"),
+	[SERIES_HUGE_MAPPED] = MEMORY_BOUND("huge_bytes", "on huge pages"),
+	[SERIES_HUGE_ELIGIBLE] = MEMORY_BOUND("huge_eligible_bytes", "could be on huge pages"),
+	[SERIES_HUGE_BROKEN] = ALLOCATOR_LEVEL("huge_broken_bytes", "was on huge pages that are gone"),
+	[SERIES_HUGE_COVERAGE] = MEMORY_SHARE("huge_coverage", "on huge pages, of what is resident"),
+	[SERIES_HUGE_COVERAGE_ELIGIBLE] =
+		MEMORY_SHARE("huge_coverage_eligible", "on huge pages, of what could be"),
 };
 
 static double rate(uint64_t before, uint64_t after, double length_s)

@@ -87,6 +87,12 @@ enum series_id {
 	SERIES_BLOAT, /* of the unused, on huge pages */
 	SERIES_BLOAT_LOW,
 	SERIES_BLOAT_HIGH,
+	/* Of all memory (coverage.h), where the trace tells about pages: not at every row. */
+	SERIES_HUGE_MAPPED,   /* on huge pages, files and shared memory included */
+	SERIES_HUGE_ELIGIBLE, /* what could be on huge pages */
+	SERIES_HUGE_BROKEN,   /* resident, and was on a huge page that is gone */
+	SERIES_HUGE_COVERAGE, /* huge / resident */
+	SERIES_HUGE_COVERAGE_ELIGIBLE,
 	SERIES_COUNT,
 };
 
