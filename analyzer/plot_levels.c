@@ -9,15 +9,16 @@
 #include "analyzer/plot_script.h"
 #include "analyzer/stats.h"
 
-#define HEIGHT_PX 760
-#define COLUMNS	  2
-#define TOP_PX	  84
-#define LEFT_PX	  84
-#define RIGHT_PX  24
-#define GAP_X_PX  96
-#define GAP_Y_PX  64
-#define BOTTOM_PX 56
-#define MARKS_MAX 5
+#define HEIGHT_PX      760
+#define COLUMNS	       2
+#define TOP_PX	       84
+#define LEFT_PX	       84
+#define RIGHT_PX       24
+#define GAP_X_PX       96
+#define GAP_Y_PX       64
+#define BOTTOM_PX      56
+#define MARKS_MAX      5
+#define INTERVAL_SHIFT 0.03 /* of the level, from line to line: intervals stand beside each other */
 
 /* ---- collecting -------------------------------------------------------------------------------------- */
 
@@ -46,10 +47,24 @@ bool level_add(struct level_panel *panel, const char *name, double level, double
 	return true;
 }
 
+bool level_add_interval(struct level_panel *panel, const char *name, struct level_interval interval)
+{
+	struct level_line *line = line_of(panel, name);
+	if (!line || isnan(interval.center) || isnan(interval.level))
+		return true;
+	if (!array_reserve(&line->intervals, &line->interval_capacity, line->interval_count + 1,
+			   sizeof *line->intervals))
+		return false;
+	line->intervals[line->interval_count++] = interval;
+	return true;
+}
+
 void level_panel_free(struct level_panel *panel)
 {
-	for (size_t i = 0; i < panel->line_count; i++)
+	for (size_t i = 0; i < panel->line_count; i++) {
 		free(panel->lines[i].points);
+		free(panel->lines[i].intervals);
+	}
 	panel->line_count = 0;
 }
 
@@ -99,6 +114,21 @@ static void write_medians(FILE *script, const struct level_line *line, size_t pa
 	free(room);
 }
 
+/* Level, centre, low, high; an interval that is not known is no longer than its centre. */
+static void write_intervals(FILE *script, const struct level_line *line, size_t panel, size_t index)
+{
+	fprintf(script, "$intervals_%zu_%zu << EOD\n", panel, index);
+	for (size_t i = 0; i < line->interval_count; i++) {
+		const struct level_interval *interval = &line->intervals[i];
+		script_value(script, interval->level);
+		script_value(script, interval->center);
+		script_value(script, isnan(interval->low) ? interval->center : interval->low);
+		script_value(script, isnan(interval->high) ? interval->center : interval->high);
+		fputc('\n', script);
+	}
+	script_data_end(script);
+}
+
 /* ---- axes -------------------------------------------------------------------------------------------- */
 
 struct range {
@@ -116,6 +146,8 @@ static struct range range_of(const struct level_panel *panel)
 			range.most = fmax(range.most, point->level);
 			range.largest = fmax(range.largest, point->value);
 		}
+		for (size_t i = 0; i < panel->lines[l].interval_count; i++)
+			range.largest = fmax(range.largest, panel->lines[l].intervals[i].high);
 	}
 	return range;
 }
@@ -167,9 +199,18 @@ static void write_lines(FILE *script, const struct level_panel *panel, size_t in
 	static const enum plot_color colors[LEVEL_LINES_MAX] = {PLOT_BLUE,   PLOT_VERMILLION, PLOT_GREEN,
 								PLOT_PURPLE, PLOT_ORANGE,     PLOT_BLACK};
 	for (size_t l = 0; l < panel->line_count; l++) {
-		fprintf(script, "%s$medians_%zu_%zu using 1:($2/%.17g) with lines lw 1.4 lc rgb '%s' title ",
-			l ? ", \\\n     " : "plot ", index, l, divisor, plot_color_rgb(colors[l]));
+		bool intervals = panel->lines[l].interval_count > 0;
+		fprintf(script, "%s$%s_%zu_%zu using 1:($2/%.17g) with lines lw 1.4 lc rgb '%s' title ",
+			l ? ", \\\n     " : "plot ", intervals ? "intervals" : "medians", index, l, divisor,
+			plot_color_rgb(colors[l]));
 		escape_gnuplot(script, panel->lines[l].name);
+		if (intervals)
+			fprintf(script,
+				", \\\n     $intervals_%zu_%zu using "
+				"($1*%.3f):($2/%.17g):($3/%.17g):($4/%.17g) "
+				"with yerrorbars pt 0 lw 1.4 lc rgb '%s' notitle",
+				index, l, 1 + INTERVAL_SHIFT * (double)l, divisor, divisor, divisor,
+				plot_color_rgb(colors[l]));
 		fprintf(script,
 			", \\\n     $points_%zu_%zu using 1:($2/%.17g) with points pt 7 ps 0.6 lc rgb '%s' "
 			"notitle",
@@ -215,6 +256,8 @@ void plot_levels_write(FILE *script, const char *name, const char *title, const 
 		for (size_t l = 0; l < panels[p].line_count; l++) {
 			write_points(script, &panels[p].lines[l], p, l);
 			write_medians(script, &panels[p].lines[l], p, l);
+			if (panels[p].lines[l].interval_count > 0)
+				write_intervals(script, &panels[p].lines[l], p, l);
 		}
 	}
 	for (enum plot_target target = PLOT_PNG; target < PLOT_TARGETS; target++) {

@@ -1,6 +1,7 @@
 /*
  * Panels of values against a level that was set (threads): a point a measurement, a line through the median
- * of each level. Two panels a row; the level's axis is logarithmic to base 2.
+ * of each level, or through centres with their intervals where these were added. Two panels a row; the
+ * level's axis is logarithmic to base 2.
  */
 #ifndef MTRACE_PLOT_LEVELS_H
 #define MTRACE_PLOT_LEVELS_H
@@ -17,10 +18,17 @@ struct level_point {
 	double value;
 };
 
+struct level_interval {
+	double level;
+	double center, low, high;
+};
+
 struct level_line {
 	char name[LEVEL_NAME_BYTES];
 	struct level_point *points;
 	size_t count, capacity;
+	struct level_interval *intervals;
+	size_t interval_count, interval_capacity;
 };
 
 /* Starts with a title and a unit (of series.h: the scale follows from it) and no lines. */
@@ -33,6 +41,10 @@ struct level_panel {
 
 /* Adds a measurement to the line of that name. NaN is passed over. False where memory is short. */
 bool level_add(struct level_panel *panel, const char *line, double level, double value);
+
+/* Adds a centre with its interval (NaN: none) to the line of that name, in order of the levels. The line then
+ * goes through these centres. False where memory is short. */
+bool level_add_interval(struct level_panel *panel, const char *line, struct level_interval interval);
 
 void level_panel_free(struct level_panel *panel);
 

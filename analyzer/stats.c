@@ -224,23 +224,47 @@ double stats_correlation_p(double r, double n_eff)
 
 /* ---- many tests -------------------------------------------------------------------------------------- */
 
-bool stats_adjust_bh(const double *p, size_t n, double *adjusted)
+/* The tests that were made, in order of their p; the others get their NaN. NULL where memory is short. */
+static struct indexed *order_tests(const double *p, size_t n, double *adjusted, size_t *tests)
 {
 	struct indexed *order = malloc((n ? n : 1) * sizeof *order);
-	if (!order)
-		return false;
-	size_t tests = 0;
-	for (size_t i = 0; i < n; i++) {
+	*tests = 0;
+	for (size_t i = 0; order && i < n; i++) {
 		if (isnan(p[i]))
 			adjusted[i] = NAN;
 		else
-			order[tests++] = (struct indexed){p[i], i};
+			order[(*tests)++] = (struct indexed){p[i], i};
 	}
-	qsort(order, tests, sizeof *order, compare_indexed);
+	if (order)
+		qsort(order, *tests, sizeof *order, compare_indexed);
+	return order;
+}
+
+bool stats_adjust_bh(const double *p, size_t n, double *adjusted)
+{
+	size_t tests;
+	struct indexed *order = order_tests(p, n, adjusted, &tests);
+	if (!order)
+		return false;
 	double least = 1;
 	for (size_t rank = tests; rank > 0; rank--) {
 		least = fmin(least, order[rank - 1].value * (double)tests / (double)rank);
 		adjusted[order[rank - 1].index] = least;
+	}
+	free(order);
+	return true;
+}
+
+bool stats_adjust_holm(const double *p, size_t n, double *adjusted)
+{
+	size_t tests;
+	struct indexed *order = order_tests(p, n, adjusted, &tests);
+	if (!order)
+		return false;
+	double most = 0;
+	for (size_t i = 0; i < tests; i++) {
+		most = fmax(most, fmin(1, order[i].value * (double)(tests - i)));
+		adjusted[order[i].index] = most;
 	}
 	free(order);
 	return true;

@@ -76,4 +76,11 @@ double stats_correlation_p(double r, double n_eff);
  */
 bool stats_adjust_bh(const double *p, size_t n, double *adjusted);
 
+/*
+ * Holm's adjusted p-values ("A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian J. of
+ * Statistics 6, 1979): the probability that any adjusted[i] is below a level, while there is nothing to be
+ * found there, is at most that level. NaN, sharing the array and the return value as above.
+ */
+bool stats_adjust_holm(const double *p, size_t n, double *adjusted);
+
 #endif

@@ -1,0 +1,359 @@
+/* What the numbers of a comparison support, in one word and in words. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/compare_config.h"
+#include "analyzer/compare_rows.h"
+#include "analyzer/compare_words.h"
+#include "analyzer/stats.h"
+
+#define FEW_RUNS	  3    /* the smallest p of a rank test on 3 against 3 is 0.1 */
+#define COARSE		  0.02 /* of the centre */
+#define CONFOUNDERS_BYTES 256
+
+/* ---- Holm's adjustment ------------------------------------------------------------------------------- */
+
+static bool adjust(struct compare *compare)
+{
+	size_t count = compare->row_count + compare->overall_count;
+	double *p = malloc((count + 1) * sizeof *p);
+	if (!p)
+		return false;
+	for (size_t i = 0; i < compare->row_count; i++)
+		p[i] = compare->rows[i].ratio.p;
+	for (size_t i = 0; i < compare->overall_count; i++)
+		p[compare->row_count + i] = compare->overall[i].ratio.p;
+	for (size_t i = 0; i < count; i++)
+		compare->family += isnan(p[i]) ? 0 : 1;
+	bool fine = stats_adjust_holm(p, count, p);
+	for (size_t i = 0; fine && i < compare->row_count; i++)
+		compare->rows[i].p_adjusted = p[i];
+	for (size_t i = 0; fine && i < compare->overall_count; i++)
+		compare->overall[i].p_adjusted = p[compare->row_count + i];
+	free(p);
+	return fine;
+}
+
+/* ---- what can be shown ------------------------------------------------------------------------------- */
+
+static void fill_reach(struct compare_reach *reach, size_t base_n, size_t arm_n, size_t family)
+{
+	double alpha = RATIO_LEVEL / (double)(family ? family : 1);
+	reach->detectable = ratio_detectable(&reach->noise, base_n, arm_n, alpha);
+	for (size_t i = 0; i < COMPARE_EFFECTS; i++) {
+		reach->power[i] = ratio_power(&reach->noise, base_n, arm_n, log1p(compare_effects[i]), alpha);
+		reach->runs[i] = ratio_runs_needed(&reach->noise, compare_effects[i], alpha);
+	}
+}
+
+static bool same_series(const struct compare_row *a, const struct compare_row *b)
+{
+	return a->arm.arm == b->arm.arm && a->metric == b->metric && strcmp(a->workload, b->workload) == 0 &&
+	       strcmp(a->operation, b->operation) == 0;
+}
+
+/* An earlier row of which all of this holds, too; NULL. */
+static const struct compare_row *row_alike(const struct compare *compare, const struct compare_row *row)
+{
+	for (const struct compare_row *other = compare->rows; other < row; other++)
+		if (same_series(other, row) && other->noise.method == row->noise.method &&
+		    other->ratio.base_n == row->ratio.base_n && other->ratio.arm_n == row->ratio.arm_n)
+			return other;
+	return NULL;
+}
+
+/* The noise of three runs is hardly known; that of all levels together is known better. */
+static bool row_reach(const struct compare *compare, struct compare_row *row)
+{
+	const struct compare_row *alike = row_alike(compare, row);
+	if (alike) {
+		row->reach = alike->reach;
+		return true;
+	}
+	struct noise *noises = malloc((compare->row_count + 1) * sizeof *noises);
+	size_t count = 0;
+	if (!noises)
+		return false;
+	for (size_t i = 0; i < compare->row_count; i++)
+		if (same_series(&compare->rows[i], row) && compare->rows[i].noise.method == row->noise.method)
+			noises[count++] = compare->rows[i].noise;
+	row->reach.noise = noise_pool(noises, count);
+	free(noises);
+	fill_reach(&row->reach, row->ratio.base_n, row->ratio.arm_n, compare->family);
+	return true;
+}
+
+/* ---- one word ---------------------------------------------------------------------------------------- */
+
+static enum verdict decide(const struct ratio *ratio, double p_adjusted, bool lower_is_better,
+			   double equivalence)
+{
+	if (ratio->method == RATIO_NONE)
+		return VERDICT_UNDECIDED;
+	if (p_adjusted < RATIO_LEVEL)
+		return (ratio->ratio < 1) == lower_is_better ? VERDICT_FASTER : VERDICT_SLOWER;
+	if (ratio->low >= 1 - equivalence && ratio->high <= 1 + equivalence)
+		return VERDICT_EQUIVALENT;
+	return VERDICT_UNDECIDED;
+}
+
+bool compare_decide(struct compare *compare, struct error *error)
+{
+	double equivalence = compare->settings.equivalence;
+	compare->family = 0;
+	if (!adjust(compare))
+		return compare_out_of_memory(error);
+	for (size_t i = 0; i < compare->row_count; i++) {
+		struct compare_row *row = &compare->rows[i];
+		row->verdict = row->base.n == 0 || row->arm.n == 0
+				       ? VERDICT_INVALID
+				       : decide(&row->ratio, row->p_adjusted,
+						metric_infos[row->metric].lower_is_better, equivalence);
+	}
+	for (size_t i = 0; i < compare->overall_count; i++) {
+		struct compare_overall *overall = &compare->overall[i];
+		overall->verdict = decide(&overall->ratio, overall->p_adjusted,
+					  metric_infos[overall->metric].lower_is_better, equivalence);
+	}
+	return true;
+}
+
+/* ---- flags ------------------------------------------------------------------------------------------- */
+
+static void flag(struct compare_row *row, const char *id)
+{
+	for (size_t i = 0; i < row->flag_count; i++)
+		if (strcmp(row->flags[i], id) == 0)
+			return;
+	if (row->flag_count < ROW_FLAGS_MAX)
+		row->flags[row->flag_count++] = id;
+}
+
+static bool has_zero(const struct compare_side *side)
+{
+	for (size_t i = 0; i < side->n; i++)
+		if (!(side->values[i] > 0))
+			return true;
+	return false;
+}
+
+static void flag_numbers(struct compare_row *row)
+{
+	size_t least = row->base.n < row->arm.n ? row->base.n : row->arm.n;
+	bool paired = row->log_ratio != NULL;
+	size_t units = paired ? row->ratio.base_n : least;
+	if (least == 0)
+		flag(row, "no-usable-run");
+	if (least > 0 && (has_zero(&row->base) || has_zero(&row->arm)))
+		flag(row, "zero-value");
+	if (least == 1)
+		flag(row, "one-run");
+	else if (least > 1 && row->ratio.method == RATIO_NONE && !isnan(row->ratio.ratio))
+		flag(row, "no-noise");
+	if (least > 1 && units <= FEW_RUNS)
+		flag(row, "few-runs");
+	if (row->resolution > COARSE * fmin(row->base.center, row->arm.center))
+		flag(row, "coarse");
+	if (paired && (row->base.n > row->ratio.base_n || row->arm.n > row->ratio.base_n))
+		flag(row, "incomplete-blocks");
+}
+
+/* Of the cell's runs: what was left out, what was cut, what the audit says. */
+static void flag_runs(const struct compare *compare, struct compare_row *row)
+{
+	for (size_t i = 0; i < compare->run_count; i++) {
+		const struct compare_run *run = &compare->runs[i];
+		if ((run->arm != row->base.arm && run->arm != row->arm.arm) || !row_has_run(row, run))
+			continue;
+		if (run->use == RUN_INVALID || run->use == RUN_NOT_DONE)
+			flag(row, "runs-left-out");
+		if (run->use == RUN_FIRST)
+			flag(row, "first-excluded");
+		if (run->use == RUN_USED && run->trimmed_s > 0)
+			flag(row, "trimmed");
+		for (size_t f = 0;
+		     (run->use == RUN_USED || run->use == RUN_INVALID) && f < run->finding_count; f++)
+			flag(row, run->findings[f].id);
+	}
+}
+
+/* ---- words ------------------------------------------------------------------------------------------- */
+
+static void say_certain(const struct compare *compare, const struct verdict_facts *facts, struct words *words)
+{
+	char by[WORDS_PERCENT_BYTES], low[WORDS_PERCENT_BYTES], high[WORDS_PERCENT_BYTES];
+	const struct ratio *ratio = facts->ratio;
+	double sign = ratio->ratio < 1 ? -1 : 1;
+	double a = sign * (ratio->low - 1), b = sign * (ratio->high - 1);
+	words_add(words, "%s %s by %s%% [%s, %s]", compare->arms[facts->arm].label,
+		  facts->verdict == VERDICT_FASTER ? "faster" : "slower",
+		  words_percent(by, sign * (ratio->ratio - 1)), words_percent(low, fmin(a, b)),
+		  words_percent(high, fmax(a, b)));
+	if (metric_infos[facts->metric].latency)
+		words_add(words, " (%s %s)", ratio->ratio < 1 ? "lower" : "higher",
+			  metric_infos[facts->metric].title);
+}
+
+static void say_units(const struct verdict_facts *facts, struct words *words)
+{
+	const struct ratio *ratio = facts->ratio;
+	if (facts->units)
+		words_add(words, "%zu %s", ratio->base_n, facts->units);
+	else if (ratio->base_n == ratio->arm_n)
+		words_add(words, "%zu runs an arm", ratio->base_n);
+	else
+		words_add(words, "%zu and %zu runs", ratio->base_n, ratio->arm_n);
+}
+
+static void say_undecided(const struct compare *compare, const struct verdict_facts *facts,
+			  struct words *words)
+{
+	char by[WORDS_PERCENT_BYTES], low[WORDS_PERCENT_BYTES], high[WORDS_PERCENT_BYTES];
+	const struct ratio *ratio = facts->ratio;
+	words_add(words, "undecided: %s%% [%s, %s]; ", words_change(by, ratio->ratio - 1),
+		  words_change(low, ratio->low - 1), words_change(high, ratio->high - 1));
+	if (ratio->p < RATIO_LEVEL)
+		words_add(words, "p is %.2g alone and %.2g among %zu comparisons; ", ratio->p,
+			  facts->p_adjusted, compare->family);
+	say_units(facts, words);
+	if (isnan(facts->reach->detectable))
+		words_add(words, " do not tell");
+	else
+		words_add(words, " cannot show less than %s%%", words_percent(by, facts->reach->detectable));
+}
+
+static void say_without_interval(const struct verdict_facts *facts, struct words *words)
+{
+	if (isnan(facts->ratio->ratio)) {
+		words_add(words, "undecided: a value of 0 has no ratio");
+		return;
+	}
+	words_add(words, "undecided: %+.3g%%, but ", 100 * (facts->ratio->ratio - 1));
+	if (facts->base_n == 1 && facts->arm_n == 1)
+		words_add(words, "one run per arm supports no conclusion");
+	else if (facts->base_n == 1 || facts->arm_n == 1)
+		words_add(words, "one run of an arm supports no conclusion");
+	else
+		words_add(words, "every run printed the same: too coarse to show how far chance goes");
+}
+
+void verdict_words(const struct compare *compare, const struct verdict_facts *facts, struct words *words)
+{
+	switch (facts->verdict) {
+	case VERDICT_FASTER:
+	case VERDICT_SLOWER:
+		say_certain(compare, facts, words);
+		break;
+	case VERDICT_EQUIVALENT:
+		words_add(words, "no difference larger than %g%%", 100 * compare->settings.equivalence);
+		break;
+	case VERDICT_INVALID:
+		words_add(words, "invalid: %s has no run that can be used",
+			  compare->arms[facts->base_n == 0 ? 0 : facts->arm].label);
+		break;
+	case VERDICT_UNDECIDED:
+		if (facts->ratio->method == RATIO_NONE)
+			say_without_interval(facts, words);
+		else
+			say_undecided(compare, facts, words);
+	}
+}
+
+/* One of the row's cell and arms whose findings matter to it. */
+static bool row_shows_run(const struct compare_row *row, const struct compare_run *run)
+{
+	return (run->use == RUN_USED || run->use == RUN_INVALID || run->use == RUN_NOT_DONE) &&
+	       (run->arm == row->base.arm || run->arm == row->arm.arm) && row_has_run(row, run);
+}
+
+/* Whether a finding of that kind was said before run `index`'s. */
+static bool was_said(const struct compare *compare, const struct compare_row *row, size_t index,
+		     size_t finding)
+{
+	const char *id = compare->runs[index].findings[finding].id;
+	for (size_t i = 0; i <= index; i++) {
+		const struct compare_run *run = &compare->runs[i];
+		size_t count = i == index ? finding : run->finding_count;
+		for (size_t f = 0; row_shows_run(row, run) && f < count; f++)
+			if (strcmp(run->findings[f].id, id) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* What was found in the row's runs, each kind once. */
+static void add_findings(const struct compare *compare, const struct compare_row *row, struct words *words)
+{
+	for (size_t i = 0; i < compare->run_count; i++) {
+		const struct compare_run *run = &compare->runs[i];
+		for (size_t f = 0; row_shows_run(row, run) && f < run->finding_count; f++)
+			if (!was_said(compare, row, i, f))
+				words_add(words, "; %s", run->findings[f].text);
+	}
+}
+
+static void judge_row(const struct compare *compare, struct compare_row *row)
+{
+	char confounders[CONFOUNDERS_BYTES];
+	struct words words = {row->text, sizeof row->text, 0};
+	flag_numbers(row);
+	if (config_confounders(compare, row->arm.arm, confounders, sizeof confounders) > 0) {
+		flag(row, "confounded");
+		words_add(&words, "confounded (%s): ", confounders);
+	}
+	flag_runs(compare, row);
+	const struct verdict_facts facts = {
+		.verdict = row->verdict,
+		.metric = row->metric,
+		.arm = row->arm.arm,
+		.base_n = row->base.n,
+		.arm_n = row->arm.n,
+		.ratio = &row->ratio,
+		.p_adjusted = row->p_adjusted,
+		.reach = &row->reach,
+		.units = row->log_ratio ? "blocks" : NULL,
+	};
+	verdict_words(compare, &facts, &words);
+	if (row->speaks)
+		add_findings(compare, row, &words);
+}
+
+static void judge_overall(const struct compare *compare, struct compare_overall *overall)
+{
+	char confounders[CONFOUNDERS_BYTES];
+	struct words words = {overall->text, sizeof overall->text, 0};
+	if (config_confounders(compare, overall->arm, confounders, sizeof confounders) > 0)
+		words_add(&words, "confounded (%s): ", confounders);
+	const struct verdict_facts facts = {
+		.verdict = overall->verdict,
+		.metric = overall->metric,
+		.arm = overall->arm,
+		.base_n = overall->ratio.base_n,
+		.arm_n = overall->ratio.arm_n,
+		.ratio = &overall->ratio,
+		.p_adjusted = overall->p_adjusted,
+		.reach = &overall->reach,
+		.units = overall->by_block   ? "blocks"
+			 : overall->by_level ? "levels, one run an arm at each,"
+					     : NULL,
+	};
+	verdict_words(compare, &facts, &words);
+}
+
+bool compare_verdicts(struct compare *compare, struct error *error)
+{
+	for (size_t i = 0; i < compare->row_count; i++) {
+		if (!row_reach(compare, &compare->rows[i]))
+			return compare_out_of_memory(error);
+		judge_row(compare, &compare->rows[i]);
+	}
+	for (size_t i = 0; i < compare->overall_count; i++) {
+		struct compare_overall *overall = &compare->overall[i];
+		fill_reach(&overall->reach, overall->ratio.base_n, overall->ratio.arm_n, compare->family);
+		judge_overall(compare, overall);
+	}
+	return true;
+}
