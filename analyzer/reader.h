@@ -156,4 +156,7 @@ double trace_seconds(const struct trace *trace, uint64_t time);
 /* Length of a span in ns, at the nominal rate. */
 uint64_t trace_units_to_ns(const struct trace *trace, uint64_t units);
 
+/* The period of the snapshots, in time units; 0 where unknown. */
+uint64_t trace_interval(const struct trace *trace);
+
 #endif

@@ -103,3 +103,11 @@ uint64_t trace_units_to_ns(const struct trace *trace, uint64_t units)
 	double ns = (double)units * trace->nominal_ns;
 	return ns < 1e19 ? (uint64_t)ns : UINT64_MAX;
 }
+
+uint64_t trace_interval(const struct trace *trace)
+{
+	uint64_t interval_ms, unit_ns = trace_units_to_ns(trace, 1024);
+	if (!trace_key_number(trace, "interval_ms", &interval_ms) || unit_ns == 0)
+		return 0;
+	return (uint64_t)((double)interval_ms * 1e6 * 1024 / (double)unit_ns);
+}
