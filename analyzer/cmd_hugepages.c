@@ -1,9 +1,11 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/command.h"
 #include "analyzer/coverage.h"
 #include "analyzer/coverage_output.h"
 #include "analyzer/hugeblocks.h"
+#include "analyzer/plot_map.h"
 #include "analyzer/replay.h"
 
 #define TOP_TEXT 10u
@@ -12,6 +14,7 @@ struct hugepages_options {
 	bool json;
 	uint64_t top;
 	const char *output_path;
+	const char *map_path;
 	struct symbol_options symbols;
 };
 
@@ -22,6 +25,7 @@ struct hugepages_pass {
 	struct pages *pages;
 	struct coverage *coverage;
 	struct hugeblocks *blocks;
+	struct plot_map *map; /* NULL: not asked for */
 };
 
 static bool out_of_memory(struct error *error)
@@ -31,20 +35,25 @@ static bool out_of_memory(struct error *error)
 
 /* ---- one pass ----------------------------------------------------------------------------------------- */
 
-static bool pass_open(struct hugepages_pass *pass, const struct symbol_options *options, struct error *error)
+static bool pass_open(struct hugepages_pass *pass, const struct hugepages_options *options,
+		      struct error *error)
 {
 	struct trace *trace = pass->replay.trace;
-	pass->regions = regions_open(trace, options);
+	const struct trace_info *info = trace_info(trace);
+	pass->regions = regions_open(trace, &options->symbols);
 	pass->pages = pages_open(trace);
 	pass->blocks = hugeblocks_open(trace);
 	if (pass->regions && pass->pages)
 		pass->coverage = coverage_open(trace, pass->regions, pass->pages);
-	return (pass->coverage && pass->blocks) || out_of_memory(error);
+	if (options->map_path)
+		pass->map = plot_map_create(info->first_time, info->last_time, trace_interval(trace));
+	return (pass->coverage && pass->blocks && (pass->map || !options->map_path)) || out_of_memory(error);
 }
 
 static void pass_close(struct hugepages_pass *pass)
 {
 	coverage_close(pass->coverage);
+	plot_map_free(pass->map);
 	hugeblocks_close(pass->blocks);
 	pages_close(pass->pages);
 	regions_close(pass->regions);
@@ -56,21 +65,38 @@ static struct hugeblocks_world world_of(const struct hugepages_pass *pass)
 	return (struct hugeblocks_world){pass->replay.live, pass->regions, pass->pages};
 }
 
+/* What was looked at up to `time`. */
+static bool pages_to(struct hugepages_pass *pass, uint64_t time, struct error *error)
+{
+	const struct hugeblocks_world world = world_of(pass);
+	bool looked;
+	if (pages_due(pass->pages) > time)
+		return true;
+	return pages_until(pass->pages, time, error) &&
+	       hugeblocks_pages(pass->blocks, &world, time, &looked, error);
+}
+
+static bool take_map(struct hugepages_pass *pass, uint64_t time, struct error *error)
+{
+	return !pass->map || plot_map_take(pass->map, time, pass->regions, pass->pages) ||
+	       out_of_memory(error);
+}
+
 static bool visit(void *context, const struct merge_item *item, struct error *error)
 {
 	struct hugepages_pass *pass = context;
 	if (item->event) {
 		hugeblocks_event(pass->blocks);
 		return regions_event(pass->regions, item->event, error) &&
-		       pages_until(pass->pages, item->event->time, error) &&
+		       pages_to(pass, item->event->time, error) &&
 		       coverage_event(pass->coverage, item->event, error);
 	}
 	const struct hugeblocks_world world = world_of(pass);
 	uint64_t time = item->snapshot->mark.time;
 	bool looked;
-	return regions_until(pass->regions, time, error) && pages_until(pass->pages, time, error) &&
+	return regions_until(pass->regions, time, error) && pages_to(pass, time, error) &&
 	       coverage_snapshot(pass->coverage, item->snapshot, error) &&
-	       hugeblocks_snapshot(pass->blocks, &world, time, &looked, error);
+	       hugeblocks_snapshot(pass->blocks, &world, time, &looked, error) && take_map(pass, time, error);
 }
 
 static bool pass_run(struct hugepages_pass *pass, struct error *error)
@@ -115,18 +141,45 @@ static bool print(const struct hugepages_options *options, const struct hugepage
 	return good || out_of_memory(error);
 }
 
+static bool draw(const struct hugepages_options *options, const struct hugepages_pass *pass,
+		 struct error *error)
+{
+	const struct trace *trace = pass->replay.trace;
+	const struct trace_info *info = trace_info(trace);
+	const char *exe = trace_key(trace, "exe"), *slash = exe ? strrchr(exe, '/') : NULL;
+	const char *pid = trace_key(trace, "pid");
+	char title[128];
+	if (!pass->map)
+		return true;
+	snprintf(title, sizeof title, "%.80s, pid %.20s",
+		 slash ? slash + 1
+		 : exe ? exe
+		       : "unknown program",
+		 pid ? pid : "unknown");
+	return plot_map_draw(options->map_path, title, pass->map, trace_seconds(trace, info->first_time),
+			     trace_seconds(trace, info->last_time), error);
+}
+
+/* Before the trace is read, which may take long. */
+static bool outputs_good(const struct hugepages_options *options, const char *path, struct error *error)
+{
+	return output_spares(options->output_path, &path, 1, error) &&
+	       (!options->map_path || (plot_map_path(options->map_path, error) &&
+				       output_spares(options->map_path, &path, 1, error)));
+}
+
 static int run(const struct hugepages_options *options, const char *path)
 {
 	struct error error = {0};
 	struct hugepages_pass pass = {0};
-	if (!output_spares(options->output_path, &path, 1, &error))
+	if (!outputs_good(options, path, &error))
 		return error_print(&error);
 	struct trace *trace = pass.replay.trace = trace_open(path, &error);
 	if (!trace)
 		return error_print(&error);
-	bool good = pass_open(&pass, &options->symbols, &error) && pass_run(&pass, &error);
+	bool good = pass_open(&pass, options, &error) && pass_run(&pass, &error);
 	if (pass.coverage && pass.blocks)
-		good = print(options, &pass, &error) && good;
+		good = print(options, &pass, &error) && draw(options, &pass, &error) && good;
 	int status = command_finish(trace);
 	if (!good)
 		status = error_print(&error);
@@ -144,6 +197,8 @@ int cmd_hugepages(int argc, char **argv)
 		 "so many mapping sites and breakers in the text, 0 for all (default 10)"},
 		{"output", 'o', OPTION_STRING, &options.output_path, "FILE",
 		 "write there instead of standard output"},
+		{"map", 0, OPTION_STRING, &options.map_path, "FILE",
+		 "draw address space against time into FILE.png or FILE.svg (by gnuplot)"},
 		COMMAND_SYMBOL_OPTIONS(options.symbols),
 		{0},
 	};

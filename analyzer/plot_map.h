@@ -65,9 +65,13 @@ uint64_t plot_map_bytes(const struct plot_map *map, uint64_t address, uint64_t t
 void plot_map_write(FILE *script, const char *name, const char *title, const struct plot_map *map,
 		    double start_s, double end_s);
 
+/* False with ERROR_USAGE set: the name of `path` ends with neither .png nor .svg. */
+bool plot_map_path(const char *path, struct error *error);
+
 /*
  * Draws into `path`, whose name ends with .png or .svg, through a folder of its own below TMPDIR (or /tmp).
- * False with `error` set: another ending (ERROR_USAGE), no gnuplot, or a file that cannot be written.
+ * False with `error` set: another ending or nothing to draw (ERROR_USAGE), no gnuplot, or a file that cannot
+ * be written.
  */
 bool plot_map_draw(const char *path, const char *title, const struct plot_map *map, double start_s,
 		   double end_s, struct error *error);

@@ -235,14 +235,25 @@ static void remove_folder(const char *folder)
 	rmdir(folder);
 }
 
+bool plot_map_path(const char *path, struct error *error)
+{
+	const char *ending = strrchr(path, '.');
+	if (ending && (strcmp(ending, ".png") == 0 || strcmp(ending, ".svg") == 0))
+		return true;
+	return error_set(error, ERROR_USAGE, path, ERROR_NO_OFFSET,
+			 "its name has to end with .png or .svg, which says what to draw");
+}
+
 bool plot_map_draw(const char *path, const char *title, const struct plot_map *map, double start_s,
 		   double end_s, struct error *error)
 {
 	const char *ending = strrchr(path, '.'), *temporary = getenv("TMPDIR");
 	char folder[3072];
-	if (!ending || (strcmp(ending, ".png") != 0 && strcmp(ending, ".svg") != 0))
+	if (!plot_map_path(path, error))
+		return false;
+	if (!plot_map_useful(map))
 		return error_set(error, ERROR_USAGE, path, ERROR_NO_OFFSET,
-				 "its name has to end with .png or .svg, which says what to draw");
+				 "cannot be drawn: the trace holds no look at pages");
 	snprintf(folder, sizeof folder, "%s/mtrace-map-XXXXXX", temporary && *temporary ? temporary : "/tmp");
 	if (!mkdtemp(folder))
 		return error_set(error, ERROR_INTERNAL, folder, ERROR_NO_OFFSET,

@@ -135,6 +135,11 @@ Test(plot_map, draws_what_the_name_says)
 	add(map, HEAP, MIB, MAP_HUGE, "it's `an` @owner");
 	cr_expect_not(plot_map_draw("map.jpg", "title", map, 0, 10, &error));
 	cr_expect_eq(error.code, ERROR_USAGE);
+	struct plot_map *empty = map_of(10);
+	error = (struct error){0};
+	cr_expect_not(plot_map_draw("map.png", "title", empty, 0, 10, &error));
+	cr_expect_eq(error.code, ERROR_USAGE);
+	plot_map_free(empty);
 	if (access("/usr/bin/gnuplot", X_OK))
 		cr_skip_test("gnuplot is not installed");
 	error = (struct error){0};
