@@ -67,6 +67,16 @@ static bool add_sites(struct coverage *coverage, struct coverage_row *row)
 	return true;
 }
 
+/* A look can be a little younger than the snapshot behind it: clocks of different CPUs. */
+static double age_s(const struct coverage *coverage, uint64_t time)
+{
+	if (coverage->oldest_look == UINT64_MAX)
+		return NAN;
+	return fmax(trace_seconds(coverage->trace, time) -
+			    trace_seconds(coverage->trace, coverage->oldest_look),
+		    0);
+}
+
 static bool moment(struct coverage *coverage, uint64_t time)
 {
 	struct coverage_row row = {.time = time};
@@ -75,11 +85,7 @@ static bool moment(struct coverage *coverage, uint64_t time)
 			   sizeof *coverage->rows) ||
 	    !add_owners(coverage, &row) || !add_sites(coverage, &row))
 		return false;
-	row.age_s = coverage->oldest_look == UINT64_MAX
-			    ? NAN
-			    : trace_seconds(coverage->trace, time) -
-				      trace_seconds(coverage->trace, coverage->oldest_look);
-	row.age_s = fmax(row.age_s, 0);
+	row.age_s = age_s(coverage, time);
 	row.sums = coverage->sums;
 	row.unplaced = pages_unplaced(coverage->pages);
 	coverage->rows[coverage->row_count++] = row;

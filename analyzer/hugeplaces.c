@@ -155,10 +155,17 @@ static bool lose(struct hugeplaces *places, const struct transition *step, const
 	return hugeplaces_set(places, step->address, step->address + huge_bytes, &fact);
 }
 
-/* The machine fell back in (after, until]; the place was touched in (since, time]. */
+/*
+ * The machine fell back in (after, until]; the place was touched in (since, time]. Settings are read a little
+ * behind the looks: only where at least half of the shorter of the two is common do they count as the same.
+ */
 static bool fell_back(uint64_t after, uint64_t until, uint64_t since, uint64_t time)
 {
-	return until > since && after < time && until > after;
+	uint64_t start = after > since ? after : since, end = until < time ? until : time;
+	if (until <= after || time <= since || end <= start)
+		return false;
+	uint64_t shorter = until - after < time - since ? until - after : time - since;
+	return end - start >= shorter / 2;
 }
 
 static bool first_seen(struct hugeplaces *places, const struct transition *step)
