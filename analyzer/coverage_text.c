@@ -215,13 +215,13 @@ static void print_breaker(FILE *file, const struct coverage_view *view, const st
 		seconds[FORMAT_TEXT_BYTES];
 	char name[CALL_NAME_BYTES], calls[FORMAT_TEXT_BYTES];
 	uint64_t huge_bytes = pages_huge_bytes(view->pages) * breaker->huge_pages_lost;
-	fprintf(file, "    %s in %s huge pages by ", format_bytes(bytes, (double)huge_bytes),
-		format_count(lost, breaker->huge_pages_lost));
+	fprintf(file, "    %s in %s huge page%s by ", format_bytes(bytes, (double)huge_bytes),
+		format_count(lost, breaker->huge_pages_lost), breaker->huge_pages_lost == 1 ? "" : "s");
 	if (breaker->kind == EVENT_NONE)
 		fputs("no call that was recorded", file);
 	else
-		fprintf(file, "%s calls of %s", format_count(calls, breaker->calls),
-			coverage_call_name(breaker, name));
+		fprintf(file, "%s call%s of %s", format_count(calls, breaker->calls),
+			breaker->calls == 1 ? "" : "s", coverage_call_name(breaker, name));
 	if (breaker->came_back)
 		fprintf(file, "; %s came back, after %s (median)\n", format_count(back, breaker->came_back),
 			format_seconds(seconds, gsl_rstat_median(breaker->back_s)));
