@@ -13,13 +13,25 @@ struct trace;
  * fields as docs/JSON.md lists them. */
 void hugeblocks_put_json(json_t *object, const struct trace *trace, const struct hugeblocks *blocks);
 
-/* A table by owner and one by size class, of hugeblocks_usual(), below a line that says which moment. */
+/* Tables by owner and by size class, of hugeblocks_usual(), below a line that says which moment; then over
+ * time. */
 void hugeblocks_print(FILE *file, const struct trace *trace, const struct hugeblocks *blocks);
 
 /* Sets `name` and, unless `exact`, NAME_low and NAME_high. */
 void json_put_remainder(json_t *object, const char *name, const struct remainder *remainder, bool exact);
 
-/* "up to 48 B", "more", "free pages": a class of holes. */
+/* What allocators say is free in them: names of allocator records (allocstats.h), the first one that is
+ * there.
+ */
+struct allocator_list {
+	const char *key; /* in JSON */
+	const char *title;
+	const char *names[3]; /* ends with NULL */
+};
+#define ALLOCATOR_LISTS 5
+extern const struct allocator_list allocator_lists[ALLOCATOR_LISTS];
+
+/* "up to 48 B", "more", "pages without a block": a class of holes. */
 #define HOLE_NAME_BYTES 48
 const char *hole_class_name(unsigned hole_class, char out[HOLE_NAME_BYTES]);
 
