@@ -22,6 +22,7 @@ int cmd_sites(int argc, char **argv);
 int cmd_hugepages(int argc, char **argv);
 int cmd_ycsb(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_atomics(int argc, char **argv);
 int cmd_ftdc(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_export(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct command commands[] = {
 	{"ycsb", cmd_ycsb, "output of YCSB and go-ycsb as tables, and whether it can be trusted"},
 	{"compare", cmd_compare, "two or more arms over repeated runs, with statistics"},
 	{"doctor", cmd_doctor, "is this machine, and this mongod, set up as its allocator needs it"},
+	{"atomics", cmd_atomics, "LSE, exclusive pairs and outlined atomics in AArch64 code"},
 	{"ftdc", cmd_ftdc, "mongod's diagnostic.data: a summary, or the metrics as series"},
 	{"export", cmd_export, "the events as csv or ndjson, or folded stacks"},
 };
