@@ -4,14 +4,11 @@
 #include <string.h>
 
 #include "shim/clock.h"
-#include "shim/hugepages.h"
-#include "shim/mapsnap.h"
+#include "shim/looks.h"
 #include "shim/modules.h"
 #include "shim/raw.h"
 #include "shim/ring.h"
-#include "shim/smaps.h"
 #include "shim/stacks.h"
-#include "shim/thp.h"
 #include "shim/tracefile.h"
 
 #define BUFFER_BYTES  (64u << 10)
@@ -170,8 +167,5 @@ void keyframe_write_all(void)
 	keyframe_write_modules();
 	keyframe_write_threads();
 	write_stacks();
-	mapsnap_want_whole();
-	hugepages_want_whole();
-	smaps_want();
-	thp_want_whole();
+	looks_want_whole();
 }

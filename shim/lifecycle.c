@@ -11,7 +11,7 @@
 #include "shim/config.h"
 #include "shim/diag.h"
 #include "shim/family.h"
-#include "shim/hugepages.h"
+#include "shim/looks.h"
 #include "shim/mapsnap.h"
 #include "shim/modules.h"
 #include "shim/process_block.h"
@@ -19,11 +19,9 @@
 #include "shim/real.h"
 #include "shim/refusal.h"
 #include "shim/registry.h"
-#include "shim/smaps.h"
 #include "shim/source.h"
 #include "shim/stacks.h"
 #include "shim/tcmalloc.h"
-#include "shim/thp.h"
 #include "shim/tracefile.h"
 #include "shim/unwind.h"
 #include "shim/writer.h"
@@ -363,9 +361,7 @@ static void start_anew(void)
 	rings_forget();
 	stacks_forget();
 	sampling_forget();
-	hugepages_forget();
-	smaps_forget();
-	thp_forget();
+	looks_forget();
 	writer_forget();
 	modules_after_fork();
 	life.writer_started = false;

@@ -9,19 +9,12 @@
 #include "shim/clock.h"
 #include "shim/config.h"
 #include "shim/gather.h"
-#include "shim/hugepages.h"
 #include "shim/keyframe.h"
-#include "shim/mapsnap.h"
-#include "shim/modules.h"
-#include "shim/pagescan.h"
+#include "shim/looks.h"
 #include "shim/raw.h"
 #include "shim/real.h"
 #include "shim/registry.h"
 #include "shim/ring.h"
-#include "shim/smaps.h"
-#include "shim/snapshot.h"
-#include "shim/tcmalloc.h"
-#include "shim/thp.h"
 #include "shim/tracefile.h"
 #include "shim/writer_files.h"
 
@@ -52,12 +45,11 @@ static struct {
 	enum end_reason reason;
 	int status;
 
-	uint64_t next_tick_ns, next_snapshot_ns;
+	uint64_t next_tick_ns;
 	uint64_t request_time,
 		watermark; /* time units: when threads were last asked to hand over, and the time before */
 	uint64_t marked_blocks; /* events blocks written when the last mark was */
-	uint32_t modules_written;
-	struct thread self; /* makes the hooks pass this thread through */
+	struct thread self;	/* makes the hooks pass this thread through */
 } writer;
 
 bool writer_is_self(void)
@@ -101,63 +93,13 @@ static void write_mark(void)
 	writer.marked_blocks = gather_blocks();
 }
 
-static void write_snapshot(void)
-{
-	struct snapshot snapshot;
-	snapshot_take(&snapshot, config.interval_ms);
-	snapshot.mark.watermark = writer.watermark;
-	tracefile_append(BLOCK_SNAPSHOT, &snapshot, sizeof snapshot,
-			 (struct block_times){snapshot.mark.time, snapshot.mark.time}, 1);
-	writer.marked_blocks = gather_blocks();
-}
-
-static void write_modules_if_changed(bool look)
-{
-	if (look)
-		modules_refresh();
-	else
-		modules_refresh_if_due();
-	if (modules_generation() == writer.modules_written)
-		return;
-	writer.modules_written = modules_generation();
-	keyframe_write_modules();
-}
-
-static void take_pages(void)
-{
-	if (config.pages == PAGES_WANT_OFF)
-		return;
-	hugepages_take(config.interval_ms);
-	smaps_take(config.interval_ms, !pagescan_source());
-	thp_take(config.interval_ms);
-}
-
-static void finish_pages(void)
-{
-	if (config.pages == PAGES_WANT_OFF)
-		return;
-	hugepages_finish();
-	smaps_take_now();
-	thp_take_now();
-}
-
 static void tick(uint64_t now_ns)
 {
 	for_each_thread(take_from_idle);
 	bool all = gather_ready();
 	gather_write();
-	if (now_ns >= writer.next_snapshot_ns) {
-		write_modules_if_changed(false);
-		mapsnap_take(config.interval_ms);
-		take_pages();
-		tcmalloc_write(config.interval_ms, writer.watermark);
-		write_snapshot();
-		writer.next_snapshot_ns += config.interval_ms * NS_PER_MS;
-		if (writer.next_snapshot_ns <= now_ns)
-			writer.next_snapshot_ns = now_ns + config.interval_ms * NS_PER_MS;
-	} else if (gather_blocks() != writer.marked_blocks) {
+	if (gather_blocks() != writer.marked_blocks)
 		write_mark();
-	}
 	registry_reap();
 	if (all)
 		writer.watermark = writer.request_time;
@@ -211,18 +153,21 @@ static void finish(void)
 	for_each_thread(take_all);
 	gather_write();
 	writer.watermark = clock_now();
-	write_modules_if_changed(true);
-	mapsnap_take_whole();
-	finish_pages();
+	looks_finish();
 	keyframe_write_threads();
 	if (config.max_mib || rings_shared(COUNTER_LOST_DISK))
 		keyframe_write_all();
-	write_snapshot();
+	looks_write_snapshot(writer.watermark);
 	write_end();
 }
 
 /* ---- the thread
  * ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
 
 static void sleep_until(uint64_t due_ns)
 {
@@ -238,17 +183,11 @@ static void sleep_until(uint64_t due_ns)
 	atomic_store(&writer.sleeping, 0);
 }
 
-static uint64_t next_work_ns(void)
-{
-	uint64_t pages_ns = hugepages_due_ns();
-	return pages_ns < writer.next_tick_ns ? pages_ns : writer.next_tick_ns;
-}
-
 /* The end record is the end no more once a block stands behind it. */
 static void resume(void)
 {
 	writer_files_remake_rings();
-	hugepages_want_whole(); /* the last look may have been broken off */
+	looks_want_whole(); /* the last one may have been broken off */
 	write_mark();
 	atomic_store(&writer.command, COMMAND_NONE);
 	raw_futex_wake(&writer.command);
@@ -306,12 +245,12 @@ static void *writer_main(void *argument)
 				end_with_guest();
 			tick(now_ns);
 		}
+		if (all && looks_take(now_ns, writer.watermark))
+			writer.marked_blocks = gather_blocks();
 		obey();
 		if (atomic_load(&writer.command) == COMMAND_RETIRE)
 			break;
-		if (clock_monotonic_ns() >= hugepages_due_ns())
-			hugepages_step();
-		sleep_until(next_work_ns());
+		sleep_until(earlier(looks_next_ns(), writer.next_tick_ns));
 	}
 	writer_files_close();
 	atomic_store(&writer.command, COMMAND_RETIRED);
@@ -322,9 +261,9 @@ static bool prepare(void)
 {
 	if (!gather_start())
 		return false;
-	writer.next_tick_ns = writer.next_snapshot_ns = clock_monotonic_ns();
+	writer.next_tick_ns = clock_monotonic_ns();
+	looks_start(writer.next_tick_ns);
 	writer.watermark = writer.request_time = 0;
-	writer.modules_written = 0;
 	writer.prepared = true;
 	return true;
 }
