@@ -22,7 +22,8 @@ static bool add_level(struct coverage *coverage, uint32_t index, const struct co
 			   sizeof *coverage->levels))
 		return false;
 	coverage->levels[coverage->level_count++] =
-		(struct coverage_level){index, sums->resident_bytes, sums->huge_bytes, sums->eligible_bytes};
+		(struct coverage_level){index, sums->resident_bytes, sums->huge_bytes, sums->eligible_bytes,
+					sums->eligible_reserved_bytes};
 	return true;
 }
 

@@ -71,6 +71,12 @@ struct coverage_sums {
 	uint64_t causes[CAUSE_COUNT];
 };
 
+/* What is eligible and has access: address space that an allocator only reserves is eligible as well. */
+static inline uint64_t coverage_usable_bytes(const struct coverage_sums *sums)
+{
+	return sums->eligible_bytes - sums->eligible_reserved_bytes;
+}
+
 /* The first invariant of hugecause.h that does not hold, in words; NULL where all do. `looked`:
  * pages_known(). */
 const char *coverage_sums_check(const struct coverage_sums *sums, bool looked);
@@ -83,6 +89,7 @@ struct coverage_level {
 	uint64_t resident_bytes;
 	uint64_t huge_bytes;
 	uint64_t eligible_bytes;
+	uint64_t eligible_reserved_bytes;
 };
 
 struct coverage_row {

@@ -35,6 +35,7 @@ static void put_level(json_t *object, const struct coverage_level *level)
 	json_put_count(object, "resident_bytes", level->resident_bytes);
 	json_put_count(object, "huge_bytes", level->huge_bytes);
 	json_put_count(object, "eligible_bytes", level->eligible_bytes);
+	json_put_count(object, "eligible_reserved_bytes", level->eligible_reserved_bytes);
 }
 
 static json_t *row_owners(const struct coverage_view *view, const struct coverage_row *row)

@@ -13,18 +13,18 @@
 
 /* ---- one moment --------------------------------------------------------------------------------------- */
 
-static void print_bytes_row(FILE *file, uint64_t resident_bytes, uint64_t huge_bytes, uint64_t eligible_bytes)
+static void print_bytes_row(FILE *file, uint64_t resident_bytes, uint64_t huge_bytes, uint64_t usable_bytes)
 {
 	char a[FORMAT_TEXT_BYTES], b[FORMAT_TEXT_BYTES], c[FORMAT_TEXT_BYTES], d[FORMAT_TEXT_BYTES];
 	fprintf(file, "%12s %12s %8s %12s", format_bytes(a, (double)resident_bytes),
 		format_bytes(b, (double)huge_bytes),
 		format_percent(c, (double)huge_bytes, (double)resident_bytes),
-		format_bytes(d, (double)eligible_bytes));
+		format_bytes(d, (double)usable_bytes));
 }
 
 static void print_columns(FILE *file, const char *first, const char *last)
 {
-	fprintf(file, "    %s%12s %12s %8s %12s  %s\n", first, "resident", "huge", "share", "eligible", last);
+	fprintf(file, "    %s%12s %12s %8s %12s  %s\n", first, "resident", "huge", "share", "could be", last);
 }
 
 static int by_resident(const void *left, const void *right)
@@ -48,13 +48,14 @@ static bool print_owners(FILE *file, const struct coverage_view *view, const str
 	for (size_t i = 0; i < row->owners_count; i++) {
 		fputs("    ", file);
 		print_bytes_row(file, levels[i].resident_bytes, levels[i].huge_bytes,
-				levels[i].eligible_bytes);
+				levels[i].eligible_bytes - levels[i].eligible_reserved_bytes);
 		fputs("  ", file);
 		print_safe(file, owners[levels[i].index].name);
 		fputc('\n', file);
 	}
 	fputs("    ", file);
-	print_bytes_row(file, row->sums.resident_bytes, row->sums.huge_bytes, row->sums.eligible_bytes);
+	print_bytes_row(file, row->sums.resident_bytes, row->sums.huge_bytes,
+			coverage_usable_bytes(&row->sums));
 	fputs("  all, without mtrace\n", file);
 	free(levels);
 	return true;
@@ -86,13 +87,15 @@ static void print_others(FILE *file, const struct coverage_row *row)
 {
 	const struct coverage_sums *sums = &row->sums;
 	if (sums->swapped_bytes || sums->zero_bytes || sums->hugetlb_bytes ||
-	    row->unplaced.folio_mapped_by_page_bytes || sums->eligible_predicted_bytes)
+	    row->unplaced.folio_mapped_by_page_bytes || sums->eligible_reserved_bytes ||
+	    sums->eligible_predicted_bytes)
 		fputs("  besides\n", file);
 	print_apart(file, "swapped out", sums->swapped_bytes);
 	print_apart(file, "mapped to the kernel's page of zeros", sums->zero_bytes);
 	print_apart(file, "hugetlb pages", sums->hugetlb_bytes);
 	print_apart(file, "in huge folios that are mapped page by page",
 		    row->unplaced.folio_mapped_by_page_bytes);
+	print_apart(file, "eligible, but reserved without access", sums->eligible_reserved_bytes);
 	print_apart(file, "of what is eligible: predicted, smaps has not been read since it was mapped",
 		    sums->eligible_predicted_bytes);
 }
@@ -137,7 +140,7 @@ static void print_over_time(FILE *file, const struct coverage_view *view)
 		const struct coverage_row *row = &rows[i * (count - 1) / (shown - 1)];
 		fprintf(file, "    %8.3f s", trace_seconds(view->trace, row->time));
 		print_bytes_row(file, row->sums.resident_bytes, row->sums.huge_bytes,
-				row->sums.eligible_bytes);
+				coverage_usable_bytes(&row->sums));
 		fputc('\n', file);
 	}
 	if (shown < count)
