@@ -161,6 +161,13 @@ static void flag_numbers(struct compare_row *row)
 		flag(row, "incomplete-blocks");
 }
 
+/* One of the row's cell and arms whose findings matter to it. */
+static bool row_shows_run(const struct compare_row *row, const struct compare_run *run)
+{
+	return (run->use == RUN_USED || run->use == RUN_INVALID || run->use == RUN_NOT_DONE) &&
+	       (run->arm == row->base.arm || run->arm == row->arm.arm) && row_has_run(row, run);
+}
+
 /* Of the cell's runs: what was left out, what was cut, what the audit says. */
 static void flag_runs(const struct compare *compare, struct compare_row *row)
 {
@@ -260,13 +267,6 @@ void verdict_words(const struct compare *compare, const struct verdict_facts *fa
 		else
 			say_undecided(compare, facts, words);
 	}
-}
-
-/* One of the row's cell and arms whose findings matter to it. */
-static bool row_shows_run(const struct compare_row *row, const struct compare_run *run)
-{
-	return (run->use == RUN_USED || run->use == RUN_INVALID || run->use == RUN_NOT_DONE) &&
-	       (run->arm == row->base.arm || run->arm == row->arm.arm) && row_has_run(row, run);
 }
 
 /* Whether a finding of that kind was said before run `index`'s. */
