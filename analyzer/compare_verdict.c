@@ -181,8 +181,7 @@ static void flag_runs(const struct compare *compare, struct compare_row *row)
 			flag(row, "first-excluded");
 		if (run->use == RUN_USED && run->trimmed_s > 0)
 			flag(row, "trimmed");
-		for (size_t f = 0;
-		     (run->use == RUN_USED || run->use == RUN_INVALID) && f < run->finding_count; f++)
+		for (size_t f = 0; row_shows_run(row, run) && f < run->finding_count; f++)
 			flag(row, run->findings[f].id);
 	}
 }
