@@ -156,7 +156,7 @@ static void add_change(struct table *table, const struct compare *compare, const
 	char base[SCALE_TEXT_BYTES], arm[SCALE_TEXT_BYTES];
 	const struct inside_quantity quantity = inside_quantity(compare, change->quantity);
 	table_cell(table, "%s", quantity.title);
-	table_cell(table, "%s", compare->arms[change->arm].label);
+	table_cell(table, "%s", compare->arm_count > 2 ? compare->arms[change->arm].label : "");
 	table_cell(table, "%s", inside_text(&quantity, change->base_center, base));
 	table_cell(table, "%s", inside_text(&quantity, change->arm_center, arm));
 	table_cell(table, "%zu of %zu %s", change->up >= change->down ? change->up : change->down,
@@ -199,7 +199,7 @@ bool compare_print_inside(const struct document *document, const struct compare 
 	table_column(&table, "quantity", false);
 	table_column(&table, "arm", false);
 	table_column(&table, compare->arms[0].label, true);
-	table_column(&table, "arm's", true);
+	table_column(&table, compare->arm_count > 2 ? "arm's" : compare->arms[1].label, true);
 	table_column(&table, compare->changes[0].within_blocks ? "pairs within blocks" : "pairs of runs",
 		     true);
 	table_column(&table, "ratio [95%]", true);

@@ -205,10 +205,12 @@ static double area(const struct compare_series *series, int64_t start_ns, int64_
 
 static double growth(const struct compare_series *series, int64_t start_ns, int64_t end_ns, double gap_s)
 {
+	const struct series_sample *samples = series->samples;
 	size_t first = reading_before(series, start_ns), last = reading_before(series, end_ns);
-	for (size_t i = first; i <= last && i + 1 < series->count; i++)
-		if (series->samples[i + 1].value < series->samples[i].value ||
-		    seconds(series->samples[i].time_ns, series->samples[i + 1].time_ns) > gap_s)
+	size_t steps = last + (end_ns > samples[last].time_ns ? 1 : 0); /* up to the reading that ends it */
+	for (size_t i = first; i < steps && i + 1 < series->count; i++)
+		if (samples[i + 1].value < samples[i].value ||
+		    seconds(samples[i].time_ns, samples[i + 1].time_ns) > gap_s)
 			return NAN;
 	return value_at(series, last, end_ns) - value_at(series, first, start_ns);
 }

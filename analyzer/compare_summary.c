@@ -68,7 +68,7 @@ bool summary_is(const char *path)
 	bool read = fgets(line, sizeof line, file) != NULL;
 	fclose(file);
 	/* go-ycsb's measurementtype=csv: a row an operation. */
-	return read && strncmp(line, "operation,timestamp", 19) != 0;
+	return !read || strncmp(line, "operation,timestamp", 19) != 0;
 }
 
 static size_t find_field(const struct csv *csv, const char *name, size_t length)

@@ -228,7 +228,8 @@ static void print_verdicts(const struct document *document, const struct compare
 			continue;
 		}
 		if (row->threads != YCSB_UNKNOWN)
-			snprintf(level, sizeof level, "%llu threads, ", (unsigned long long)row->threads);
+			snprintf(level, sizeof level, "%llu thread%s, ", (unsigned long long)row->threads,
+				 row->threads == 1 ? "" : "s");
 		document_item(document, "%s%s%s%s %s%s%s: %s", row->workload, *row->workload ? ", " : "",
 			      level, row->operation, metric_infos[row->metric].title, several ? ", " : "",
 			      several ? compare->arms[row->arm.arm].label : "", row->text);
@@ -278,7 +279,10 @@ static void add_reach(struct table *table, const char *what, const struct compar
 	table_cell(table, "%s", what);
 	table_cell(table, "%s%%%s", words_percent(percent, noise),
 		   reach->noise.method == RATIO_PAIRED ? " within blocks" : "");
-	table_cell(table, "%s%%", words_percent(percent, reach->detectable));
+	if (isnan(reach->detectable))
+		table_cell(table, "-");
+	else
+		table_cell(table, "%s%%", words_percent(percent, reach->detectable));
 	for (size_t i = 0; i < COMPARE_EFFECTS; i++)
 		cell_runs(table, reach->runs[i]);
 }

@@ -42,10 +42,11 @@ static bool adjust(struct compare *compare)
 static void fill_reach(struct compare_reach *reach, size_t base_n, size_t arm_n, size_t family)
 {
 	double alpha = RATIO_LEVEL / (double)(family ? family : 1);
-	reach->detectable = ratio_detectable(&reach->noise, base_n, arm_n, alpha);
+	const struct noise noise = noise_median(&reach->noise);
+	reach->detectable = ratio_detectable(&noise, base_n, arm_n, alpha);
 	for (size_t i = 0; i < COMPARE_EFFECTS; i++) {
-		reach->power[i] = ratio_power(&reach->noise, base_n, arm_n, log1p(compare_effects[i]), alpha);
-		reach->runs[i] = ratio_runs_needed(&reach->noise, compare_effects[i], alpha);
+		reach->power[i] = ratio_power(&noise, base_n, arm_n, log1p(compare_effects[i]), alpha);
+		reach->runs[i] = ratio_runs_needed(&noise, compare_effects[i], alpha);
 	}
 }
 

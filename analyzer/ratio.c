@@ -176,6 +176,18 @@ struct noise noise_pool(const struct noise *noises, size_t n)
 	return pool;
 }
 
+struct noise noise_median(const struct noise *noise)
+{
+	struct noise median = *noise;
+	if (noise->method == RATIO_NONE)
+		return median;
+	double factor = sqrt(gsl_cdf_chisq_Pinv(0.5, noise->freedom) / noise->freedom);
+	median.difference /= factor;
+	median.base /= factor;
+	median.arm /= factor;
+	return median;
+}
+
 /* ---- power ------------------------------------------------------------------------------------------- */
 
 /*

@@ -155,6 +155,14 @@ Test(ratio, pooled_noise_weighs_by_degrees_of_freedom)
 	cr_assert_eq(noise_pool(&noises[1], 1).method, RATIO_NONE);
 }
 
+/* The median of chi-squared with 2 degrees of freedom is 2 ln 2. */
+Test(ratio, median_of_the_noise)
+{
+	struct noise noise = {RATIO_PAIRED, 0.01, NAN, NAN, 2}, none = noise_paired(NULL, 0);
+	NEAR(noise_median(&noise).difference, 0.01 / sqrt(log(2)), 1e-12);
+	cr_assert_eq(noise_median(&none).method, RATIO_NONE);
+}
+
 /* ---- many tests -------------------------------------------------------------------------------------- */
 
 /* By the definition: (m - i + 1) p, and never below its predecessor. R: p.adjust(p, "holm"). */
