@@ -18,6 +18,7 @@ struct pending {
 	uint32_t site;	     /* owed only: of the old block */
 	uint32_t thread;     /* owed: that allocated the old block; early: that freed */
 	uint32_t owner;	     /* owed only: that allocated the new block */
+	uint32_t cpu;	     /* where `thread` did that; for whoever asks, the live map does not */
 	bool owed;
 };
 
