@@ -5,6 +5,7 @@
 #include "analyzer/coverage.h"
 #include "analyzer/coverage_output.h"
 #include "analyzer/hugeblocks.h"
+#include "analyzer/pages_csv.h"
 #include "analyzer/plot_map.h"
 #include "analyzer/replay.h"
 
@@ -15,6 +16,7 @@ struct hugepages_options {
 	uint64_t top;
 	const char *output_path;
 	const char *map_path;
+	const char *runs_path;
 	struct symbol_options symbols;
 };
 
@@ -160,10 +162,21 @@ static bool draw(const struct hugepages_options *options, const struct hugepages
 			     trace_seconds(trace, info->last_time), error);
 }
 
+static bool write_runs(const struct hugepages_options *options, const struct hugepages_pass *pass,
+		       struct error *error)
+{
+	FILE *file = options->runs_path ? output_open(options->runs_path, error) : NULL;
+	if (!file)
+		return !options->runs_path;
+	pages_csv(file, pass->pages);
+	return output_close(file, options->runs_path, error);
+}
+
 /* Before the trace is read, which may take long. */
 static bool outputs_good(const struct hugepages_options *options, const char *path, struct error *error)
 {
 	return output_spares(options->output_path, &path, 1, error) &&
+	       output_spares(options->runs_path, &path, 1, error) &&
 	       (!options->map_path || (plot_map_path(options->map_path, error) &&
 				       output_spares(options->map_path, &path, 1, error)));
 }
@@ -179,7 +192,8 @@ static int run(const struct hugepages_options *options, const char *path)
 		return error_print(&error);
 	bool good = pass_open(&pass, options, &error) && pass_run(&pass, &error);
 	if (pass.coverage && pass.blocks)
-		good = print(options, &pass, &error) && draw(options, &pass, &error) && good;
+		good = print(options, &pass, &error) && draw(options, &pass, &error) &&
+		       write_runs(options, &pass, &error) && good;
 	int status = command_finish(trace);
 	if (!good)
 		status = error_print(&error);
@@ -197,6 +211,8 @@ int cmd_hugepages(int argc, char **argv)
 		 "so many mapping sites and breakers in the text, 0 for all (default 10)"},
 		{"output", 'o', OPTION_STRING, &options.output_path, "FILE",
 		 "write there instead of standard output"},
+		{"runs", 0, OPTION_STRING, &options.runs_path, "FILE",
+		 "the state of each page at the end, as CSV"},
 		{"map", 0, OPTION_STRING, &options.map_path, "FILE",
 		 "draw address space against time into FILE.png or FILE.svg (by gnuplot)"},
 		COMMAND_SYMBOL_OPTIONS(options.symbols),

@@ -11,6 +11,7 @@
 #include "shim/tcmalloc.h"
 #include "shim/thp.h"
 #include "shim/tracefile.h"
+#include "shim/writer_files.h"
 
 #define NS_PER_MS    UINT64_C(1000000)
 #define WAIT_MOST_NS (100 * NS_PER_MS)
@@ -54,15 +55,18 @@ static void begin(void)
 {
 	modules_refresh_if_due();
 	write_modules_if_changed();
-	mapsnap_take(config.interval_ms);
-	if (config.pages != PAGES_WANT_OFF)
-		hugepages_take(config.interval_ms);
+	/* A guest whose table of descriptors we share must not see numbers go by: there the end has to do. */
+	if (writer_files_table_is_ours()) {
+		mapsnap_take(config.interval_ms);
+		if (config.pages != PAGES_WANT_OFF)
+			hugepages_take(config.interval_ms);
+	}
 	looks.begun = true;
 }
 
 static void end(uint64_t now_ns, uint64_t watermark)
 {
-	if (config.pages != PAGES_WANT_OFF) {
+	if (config.pages != PAGES_WANT_OFF && writer_files_table_is_ours()) {
 		smaps_take(config.interval_ms, !pagescan_source());
 		thp_take(config.interval_ms);
 	}
@@ -93,9 +97,14 @@ void looks_finish(void)
 	mapsnap_take_whole();
 	if (config.pages == PAGES_WANT_OFF)
 		return;
+	bool closed = !pagescan_source();
+	if (closed)
+		pagescan_open(config.pages);
 	hugepages_finish();
 	smaps_take_now();
 	thp_take_now();
+	if (closed)
+		pagescan_close();
 }
 
 void looks_write_snapshot(uint64_t watermark)

@@ -24,6 +24,11 @@
 static int rings_fd = -1;
 static bool table_is_ours;
 
+bool writer_files_table_is_ours(void)
+{
+	return table_is_ours;
+}
+
 int writer_files_rings(void)
 {
 	return rings_fd;
@@ -36,7 +41,8 @@ void writer_files_open(void)
 	tracefile_open();
 	rings_fd = raw_open(rings, O_RDWR, 0);
 	snapshot_start();
-	pagescan_open(config.pages);
+	if (table_is_ours)
+		pagescan_open(config.pages);
 }
 
 void writer_files_close(void)

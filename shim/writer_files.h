@@ -10,6 +10,8 @@
 #ifndef MTRACE_WRITER_FILES_H
 #define MTRACE_WRITER_FILES_H
 
+#include <stdbool.h>
+
 /* Gives the calling thread a descriptor table of its own, without the guest's descriptors, and opens the
  * files. Only for a thread of the shim's own. */
 void writer_files_own(void);
@@ -17,6 +19,10 @@ void writer_files_own(void);
 /* Opens the files in the table that is, and closes them. */
 void writer_files_open(void);
 void writer_files_close(void);
+
+/* False: what is opened takes the lowest number that the guest has free, and may be the one its next open()
+ * would get. */
+bool writer_files_table_is_ours(void);
 
 /* The rings file's descriptor; -1: not open. */
 int writer_files_rings(void);

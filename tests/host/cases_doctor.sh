@@ -153,7 +153,7 @@ case_doctor_thp_off_by_prctl() {
 }
 
 # Each setting is put wrong, found, and mended by the printed command; all of them as they were afterwards.
-settings='transparent_hugepage/enabled:never:thp-enabled transparent_hugepage/defrag:always:thp-defrag
+fixable='transparent_hugepage/enabled:never:thp-enabled transparent_hugepage/defrag:always:thp-defrag
 transparent_hugepage/khugepaged/max_ptes_none:511:thp-max-ptes-none transparent_hugepage/khugepaged/defrag:0:thp-khugepaged
 transparent_hugepage/use_zero_page:0:thp-zero-page transparent_hugepage/shrink_underused:1:thp-shrinker
 transparent_hugepage/hugepages-2048kB/enabled:never:thp-by-size overcommit_memory:2:overcommit max_map_count:65530:max-map-count'
@@ -183,13 +183,13 @@ case_doctor_commands_for_the_machine() {
 	exec 8>/tmp/thp.lock
 	flock 8
 	: >"$restore"
-	for entry in $settings; do
+	for entry in $fixable; do
 		path=$(setting_path "${entry%%:*}")
 		[ ! -w "$path" ] || printf 'echo %s >%s\n' "$(setting_value "$path")" "$path" >>"$restore"
 	done
 	trap 'sh "$restore" 2>/dev/null' EXIT
 	# max_ptes_none decides about the shrinker: as it should be, unless its own turn has come.
-	for entry in $settings; do
+	for entry in $fixable; do
 		path=$(setting_path "${entry%%:*}") value=${entry#*:} id=${entry##*:}
 		[ -w "$path" ] || continue
 		echo 0 >/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none

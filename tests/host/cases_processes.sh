@@ -37,7 +37,7 @@ case_unshare_refused() {
 }
 case_unshare_refused_closing() {
 	needs_no_launcher
-	before=("$guests/refused" both)
+	before=("$guests/refused" both env GUEST_TABLE_IS_SHARED=1)
 	closes_descriptors loop
 }
 
