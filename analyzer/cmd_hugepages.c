@@ -67,17 +67,6 @@ static struct hugeblocks_world world_of(const struct hugepages_pass *pass)
 	return (struct hugeblocks_world){pass->replay.live, pass->regions, pass->pages};
 }
 
-/* What was looked at up to `time`. */
-static bool pages_to(struct hugepages_pass *pass, uint64_t time, struct error *error)
-{
-	const struct hugeblocks_world world = world_of(pass);
-	bool looked;
-	if (pages_due(pass->pages) > time)
-		return true;
-	return pages_until(pass->pages, time, error) &&
-	       hugeblocks_pages(pass->blocks, &world, time, &looked, error);
-}
-
 static bool take_map(struct hugepages_pass *pass, uint64_t time, struct error *error)
 {
 	return !pass->map || plot_map_take(pass->map, time, pass->regions, pass->pages) ||
@@ -90,13 +79,13 @@ static bool visit(void *context, const struct merge_item *item, struct error *er
 	if (item->event) {
 		hugeblocks_event(pass->blocks);
 		return regions_event(pass->regions, item->event, error) &&
-		       pages_to(pass, item->event->time, error) &&
+		       pages_until(pass->pages, item->event->time, error) &&
 		       coverage_event(pass->coverage, item->event, error);
 	}
 	const struct hugeblocks_world world = world_of(pass);
 	uint64_t time = item->snapshot->mark.time;
 	bool looked;
-	return regions_until(pass->regions, time, error) && pages_to(pass, time, error) &&
+	return regions_until(pass->regions, time, error) && pages_until(pass->pages, time, error) &&
 	       coverage_snapshot(pass->coverage, item->snapshot, error) &&
 	       hugeblocks_snapshot(pass->blocks, &world, time, &looked, error) && take_map(pass, time, error);
 }

@@ -6,9 +6,6 @@
 #include "analyzer/array.h"
 #include "analyzer/backing.h"
 
-/* With so much of an interval to the next look at pages, the shim has been through all of them. */
-#define ROUND_GAP 8
-
 /* A look at so little is no matter, and may be taken at every snapshot. */
 #define SMALL_LOOK 16384u
 
@@ -21,8 +18,6 @@ struct hugeblocks {
 	const struct trace *trace;
 	uint64_t sample_bytes; /* 0 in full mode */
 	uint64_t events;       /* since the last look */
-	uint64_t round_gap;    /* time units */
-	bool round_over;       /* since the last snapshot */
 	bool failed;	       /* memory ran out while lists were made */
 
 	/* Of the look that is being taken; kept for their memory. */
@@ -58,7 +53,6 @@ struct hugeblocks *hugeblocks_open(const struct trace *trace)
 	blocks->trace = trace;
 	blocks->sample_bytes = info->mode == TRACE_MODE_SAMPLE ? info->sample_bytes : 0;
 	blocks->kept_every = 1;
-	blocks->round_gap = trace_interval(trace) / ROUND_GAP;
 	return blocks;
 }
 
@@ -263,23 +257,10 @@ static bool is_time(const struct hugeblocks *blocks, const struct hugeblocks_wor
 	       since >= (info->last_time - info->first_time) / HUGEBLOCKS_SPREAD;
 }
 
-bool hugeblocks_pages(struct hugeblocks *blocks, const struct hugeblocks_world *world, uint64_t time,
-		      bool *looked, struct error *error)
-{
-	uint64_t due = pages_due(world->pages);
-	*looked = false;
-	if (!pages_known(world->pages) || blocks->round_over || due < time || due - time <= blocks->round_gap)
-		return true;
-	blocks->round_over = true;
-	*looked = is_time(blocks, world, time);
-	return !*looked || look(blocks, world, time, error);
-}
-
 bool hugeblocks_snapshot(struct hugeblocks *blocks, const struct hugeblocks_world *world, uint64_t time,
 			 bool *looked, struct error *error)
 {
-	*looked = pages_known(world->pages) && !blocks->round_over && is_time(blocks, world, time);
-	blocks->round_over = false;
+	*looked = pages_known(world->pages) && is_time(blocks, world, time);
 	return !*looked || look(blocks, world, time, error);
 }
 

@@ -4,12 +4,11 @@
  *
  * Words (and those of hugeblocks_sweep.h):
  *   look      a moment of the replay at which all live blocks were laid over the picture of the
- *             pages: when the shim has just been through the pages, which it begins after each
- *             snapshot; at the next snapshot where it takes longer; and at the end. It is left out
- *             unless as many events have passed since the last one as there are blocks, runs and
- *             regions to go through, or a part of the trace's time (HUGEBLOCKS_SPREAD), so that all
- *             looks together stay linear in the trace. Where there is little to go through, every
- *             one is taken
+ *             pages: at a snapshot, right before which the shim goes through the pages. One is left
+ *             out unless as many events have passed since the last one as there are blocks, runs
+ *             and regions to go through, or a part of the trace's time (HUGEBLOCKS_SPREAD), so that
+ *             all looks together stay linear in the trace. Where there is little to go through,
+ *             every snapshot has one; and so has the end
  *   unused    resident bytes of the allocator's regions that no live block covers: fragmentation
  *   bloat     the part of it that lies on huge pages
  *
@@ -56,12 +55,9 @@ struct hugeblocks_world {
 };
 
 /*
- * The first: after pages_until() at an event or at a snapshot has applied something, and before
- * hugeblocks_snapshot(). The second: at each snapshot. Both look where it is time to; *looked says whether
- * they did. False on an error (memory), which is set. Nothing is looked at before pages_known().
+ * At a snapshot: looks where it is time to. *looked says whether it did. False on an error (memory), which is
+ * set. Nothing is looked at before pages_known().
  */
-bool hugeblocks_pages(struct hugeblocks *blocks, const struct hugeblocks_world *world, uint64_t time,
-		      bool *looked, struct error *error);
 bool hugeblocks_snapshot(struct hugeblocks *blocks, const struct hugeblocks_world *world, uint64_t time,
 			 bool *looked, struct error *error);
 

@@ -18,17 +18,6 @@ static struct hugeblocks_world world_of(const struct hugeblocks_pass *pass)
 	return (struct hugeblocks_world){pass->replay->live, pass->regions, pass->pages};
 }
 
-/* What was looked at up to `time`. */
-static bool pages_to(struct hugeblocks_pass *pass, uint64_t time, struct error *error)
-{
-	const struct hugeblocks_world world = world_of(pass);
-	bool looked;
-	if (pages_due(pass->pages) > time)
-		return true;
-	return pages_until(pass->pages, time, error) &&
-	       hugeblocks_pages(pass->blocks, &world, time, &looked, error);
-}
-
 bool hugeblocks_pass_visit(void *context, const struct merge_item *item, struct error *error)
 {
 	struct hugeblocks_pass *pass = context;
@@ -36,13 +25,12 @@ bool hugeblocks_pass_visit(void *context, const struct merge_item *item, struct 
 		return true;
 	if (item->event) {
 		hugeblocks_event(pass->blocks);
-		return regions_event(pass->regions, item->event, error) &&
-		       pages_to(pass, item->event->time, error);
+		return regions_event(pass->regions, item->event, error);
 	}
 	const struct hugeblocks_world world = world_of(pass);
 	uint64_t time = item->snapshot->mark.time;
 	bool looked;
-	return regions_until(pass->regions, time, error) && pages_to(pass, time, error) &&
+	return regions_until(pass->regions, time, error) && pages_until(pass->pages, time, error) &&
 	       hugeblocks_snapshot(pass->blocks, &world, time, &looked, error);
 }
 

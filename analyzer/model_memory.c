@@ -7,9 +7,93 @@
 #include "analyzer/coverage_series.h"
 #include "analyzer/regions_series.h"
 
+/* ---- the pass ------------------------------------------------------------------------------------------ */
+
 static bool out_of_memory(struct error *error)
 {
 	return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
+}
+
+bool stage_memory_open(struct stage *stage, const struct symbol_options *options, struct error *error)
+{
+	const struct trace_info *info = trace_info(stage->trace);
+	stage->regions = regions_open(stage->trace, options);
+	stage->pages = pages_open(stage->trace);
+	stage->blocks = hugeblocks_open(stage->trace);
+	if (!stage->regions || !stage->pages || !stage->blocks)
+		return out_of_memory(error);
+	stage->coverage = coverage_open(stage->trace, stage->regions, stage->pages);
+	if (!stage->coverage)
+		return out_of_memory(error);
+	if (pages_due(stage->pages) == UINT64_MAX)
+		return true;
+	stage->map = plot_map_create(info->first_time, info->last_time, trace_interval(stage->trace));
+	return stage->map || out_of_memory(error);
+}
+
+void stage_memory_close(struct stage *stage)
+{
+	json_decref(stage->hugepages);
+	free(stage->hugepages_text);
+	plot_map_free(stage->map);
+	coverage_close(stage->coverage);
+	hugeblocks_close(stage->blocks);
+	pages_close(stage->pages);
+	regions_close(stage->regions);
+}
+
+bool stage_memory_event(struct stage *stage, const struct trace_event *event, struct error *error)
+{
+	hugeblocks_event(stage->blocks);
+	return regions_event(stage->regions, event, error) && pages_until(stage->pages, event->time, error) &&
+	       coverage_event(stage->coverage, event, error);
+}
+
+static bool until(struct stage *stage, uint64_t time, struct error *error)
+{
+	return regions_until(stage->regions, time, error) && pages_until(stage->pages, time, error);
+}
+
+bool stage_memory_snapshot(struct stage *stage, const struct livemap *live, const struct snapshot *snapshot,
+			   bool *looked, struct error *error)
+{
+	uint64_t time = snapshot->mark.time;
+	const struct hugeblocks_world world = {live, stage->regions, stage->pages};
+	*looked = false;
+	if (!until(stage, time, error) || !coverage_snapshot(stage->coverage, snapshot, error) ||
+	    !hugeblocks_snapshot(stage->blocks, &world, time, looked, error))
+		return false;
+	return !stage->map || plot_map_take(stage->map, time, stage->regions, stage->pages) ||
+	       out_of_memory(error);
+}
+
+bool stage_memory_finish(struct stage *stage, const struct livemap *live, struct error *error)
+{
+	const struct hugeblocks_world world = {live, stage->regions, stage->pages};
+	return until(stage, UINT64_MAX, error) && coverage_finish(stage->coverage, error) &&
+	       hugeblocks_finish(stage->blocks, &world, trace_info(stage->trace)->last_time, error);
+}
+
+/* ---- for the report ------------------------------------------------------------------------------------ */
+
+#define TOP_REPORT 5u /* breakers and mapping sites in the text */
+
+bool stage_memory_render(struct stage *stage, struct symbols *symbols, struct error *error)
+{
+	const struct coverage_view view = {.trace = stage->trace,
+					   .coverage = stage->coverage,
+					   .regions = stage->regions,
+					   .pages = stage->pages,
+					   .blocks = stage->blocks,
+					   .symbols = symbols};
+	size_t bytes;
+	if (!coverage_known(stage->coverage))
+		return true;
+	FILE *memory = open_memstream(&stage->hugepages_text, &bytes);
+	bool good = memory && coverage_print(memory, &view, TOP_REPORT);
+	good = memory && fclose(memory) == 0 && good;
+	stage->hugepages = coverage_json(&view);
+	return good || out_of_memory(error);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
@@ -40,126 +124,12 @@ static void row_sites(const struct stage *stage, struct model_row *row)
 			row->sites[i].huge_bytes = sites[row->sites[i].site].huge_bytes.value;
 }
 
-/* Sites of the row go by the live map's index. */
-static void row_look(const struct stage *stage, struct model_row *row)
+void stage_memory_row(const struct stage *stage, bool looked, struct model_row *row)
 {
-	row_unused(stage, row->values);
-	row_sites(stage, row);
-}
-
-/* ---- the pass ------------------------------------------------------------------------------------------ */
-
-bool stage_memory_open(struct stage *stage, const struct symbol_options *options, struct error *error)
-{
-	const struct trace_info *info = trace_info(stage->trace);
-	stage->regions = regions_open(stage->trace, options);
-	stage->pages = pages_open(stage->trace);
-	stage->blocks = hugeblocks_open(stage->trace);
-	if (!stage->regions || !stage->pages || !stage->blocks)
-		return out_of_memory(error);
-	stage->coverage = coverage_open(stage->trace, stage->regions, stage->pages);
-	if (!stage->coverage)
-		return out_of_memory(error);
-	if (pages_due(stage->pages) == UINT64_MAX)
-		return true;
-	stage->map = plot_map_create(info->first_time, info->last_time, trace_interval(stage->trace));
-	return stage->map || out_of_memory(error);
-}
-
-void stage_memory_close(struct stage *stage)
-{
-	json_decref(stage->hugepages);
-	free(stage->hugepages_text);
-	plot_map_free(stage->map);
-	coverage_close(stage->coverage);
-	hugeblocks_close(stage->blocks);
-	pages_close(stage->pages);
-	regions_close(stage->regions);
-}
-
-static bool take_map(struct stage *stage, uint64_t time, struct error *error)
-{
-	return !stage->map || plot_map_take(stage->map, time, stage->regions, stage->pages) ||
-	       out_of_memory(error);
-}
-
-/* What was looked at up to `time`. */
-static bool pages_to(struct stage *stage, const struct livemap *live, uint64_t time, struct model_row *row,
-		     struct error *error)
-{
-	const struct hugeblocks_world world = {live, stage->regions, stage->pages};
-	bool looked;
-	if (pages_due(stage->pages) > time)
-		return true;
-	if (!pages_until(stage->pages, time, error) ||
-	    !hugeblocks_pages(stage->blocks, &world, time, &looked, error))
-		return false;
-	if (looked && row)
-		row_look(stage, row);
-	return true;
-}
-
-bool stage_memory_event(struct stage *stage, const struct livemap *live, const struct trace_event *event,
-			struct model_row *row, struct error *error)
-{
-	hugeblocks_event(stage->blocks);
-	return regions_event(stage->regions, event, error) && pages_to(stage, live, event->time, row, error);
-}
-
-bool stage_memory_snapshot(struct stage *stage, const struct livemap *live, const struct snapshot *snapshot,
-			   struct model_row *row, struct error *error)
-{
-	uint64_t time = snapshot->mark.time;
-	return regions_until(stage->regions, time, error) && pages_to(stage, live, time, row, error) &&
-	       coverage_snapshot(stage->coverage, snapshot, error) && take_map(stage, time, error);
-}
-
-bool stage_memory_row(struct stage *stage, const struct livemap *live, uint64_t time, struct model_row *row,
-		      struct error *error)
-{
-	const struct hugeblocks_world world = {live, stage->regions, stage->pages};
-	bool looked;
 	regions_series(stage->regions, row->values);
 	coverage_series(stage->coverage, row->values);
-	if (!hugeblocks_snapshot(stage->blocks, &world, time, &looked, error))
-		return false;
-	if (looked)
-		row_look(stage, row);
-	return true;
-}
-
-bool stage_memory_finish(struct stage *stage, const struct livemap *live, struct model_row *row,
-			 struct error *error)
-{
-	const struct hugeblocks_world world = {live, stage->regions, stage->pages};
-	uint64_t time = trace_info(stage->trace)->last_time;
-	if (!regions_until(stage->regions, UINT64_MAX, error) ||
-	    !pages_until(stage->pages, UINT64_MAX, error) || !coverage_finish(stage->coverage, error) ||
-	    !hugeblocks_finish(stage->blocks, &world, time, error))
-		return false;
-	if (row && hugeblocks_known(stage->blocks))
-		row_look(stage, row);
-	return true;
-}
-
-/* ---- for the report ------------------------------------------------------------------------------------ */
-
-#define TOP_REPORT 5u /* breakers and mapping sites in the text */
-
-bool stage_memory_render(struct stage *stage, struct symbols *symbols, struct error *error)
-{
-	const struct coverage_view view = {.trace = stage->trace,
-					   .coverage = stage->coverage,
-					   .regions = stage->regions,
-					   .pages = stage->pages,
-					   .blocks = stage->blocks,
-					   .symbols = symbols};
-	size_t bytes;
-	if (!coverage_known(stage->coverage))
-		return true;
-	FILE *memory = open_memstream(&stage->hugepages_text, &bytes);
-	bool good = memory && coverage_print(memory, &view, TOP_REPORT);
-	good = memory && fclose(memory) == 0 && good;
-	stage->hugepages = coverage_json(&view);
-	return good || out_of_memory(error);
+	if (!looked)
+		return;
+	row_unused(stage, row->values);
+	row_sites(stage, row);
 }

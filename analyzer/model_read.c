@@ -154,6 +154,7 @@ struct pass {
 	uint64_t sample_bytes; /* 0 in full mode */
 	struct snapshot before;
 	bool have_before;
+	bool looked; /* at the live blocks, at the snapshot that is being worked on */
 	size_t first_row;
 	struct allocstats_cursor allocator;
 	struct allocstats_series allocator_series;
@@ -189,7 +190,7 @@ static void pass_watch_clocks(struct pass *pass, const struct snapshot *now)
 }
 
 /* What a flight recorder has left begins in the middle: its first snapshot has no interval. */
-static bool pass_snapshot(struct pass *pass, const struct snapshot *now, struct error *error)
+static bool pass_snapshot(struct pass *pass, const struct snapshot *now)
 {
 	pass_watch_clocks(pass, now);
 	if (pass->have_before || !pass->stage->wrapped) {
@@ -204,8 +205,7 @@ static bool pass_snapshot(struct pass *pass, const struct snapshot *now, struct 
 			const struct live_site *sites = livemap_sites(pass->map, &count);
 			pass_live_bytes(pass, row);
 			row_take_sites(row, sites, count);
-			if (!stage_memory_row(pass->stage, pass->map, now->mark.time, row, error))
-				return false;
+			stage_memory_row(pass->stage, pass->looked, row);
 		}
 	}
 	pass->before = *now;
@@ -236,20 +236,12 @@ static bool pass_event(struct pass *pass, const struct trace_event *event)
 	return rseq_watch_event(&pass->stage->rseq, event) && livemap_apply(pass->map, event);
 }
 
-/* The newest row of this trace; NULL before the first. */
-static struct model_row *pass_row(const struct pass *pass)
-{
-	struct timeline *timeline = pass->timeline;
-	return timeline->row_count > pass->first_row ? &timeline->rows[timeline->row_count - 1] : NULL;
-}
-
 /* Before the row of a snapshot is made, which takes the levels of that moment. */
 static bool pass_memory(struct pass *pass, const struct merge_item *item, struct error *error)
 {
-	struct model_row *row = pass_row(pass);
 	if (item->event)
-		return stage_memory_event(pass->stage, pass->map, item->event, row, error);
-	return stage_memory_snapshot(pass->stage, pass->map, item->snapshot, row, error);
+		return stage_memory_event(pass->stage, item->event, error);
+	return stage_memory_snapshot(pass->stage, pass->map, item->snapshot, &pass->looked, error);
 }
 
 static bool pass_events(struct pass *pass, struct merge *merge, struct error *error)
@@ -262,7 +254,7 @@ static bool pass_events(struct pass *pass, struct merge *merge, struct error *er
 	for (uint64_t i = 0; fine && merge_next(merge, &item, error); i++) {
 		fine = pass_memory(pass, &item, error) &&
 		       (item.event ? pass_event(pass, item.event)
-				   : pass_snapshot(pass, item.snapshot, error) &&
+				   : pass_snapshot(pass, item.snapshot) &&
 					     pass_allocator(pass, item.snapshot, error));
 		if (i % 65536 == 0)
 			progress_update(&progress, merge_stats(merge)->read_bytes, info->trace_bytes);
@@ -270,7 +262,7 @@ static bool pass_events(struct pass *pass, struct merge *merge, struct error *er
 	progress_end(&progress);
 	if (error->code == ERROR_NONE && (!fine || !livemap_finish(pass->map)))
 		return out_of_memory(error);
-	if (error->code == ERROR_NONE && !stage_memory_finish(pass->stage, pass->map, pass_row(pass), error))
+	if (error->code == ERROR_NONE && !stage_memory_finish(pass->stage, pass->map, error))
 		return false;
 	pass->stage->totals = *livemap_totals(pass->map);
 	pass->stage->stats = *merge_stats(merge);
