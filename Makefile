@@ -41,7 +41,7 @@ PKG_CONFIG ?= pkg-config
 bson := $(firstword $(foreach name,libbson-1.0 bson2,$(shell $(PKG_CONFIG) --exists $(name) 2>/dev/null && echo $(name))))
 BSON_CPPFLAGS := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(or $(bson),libbson-1.0)))
 BSON_LIBS := $(shell $(PKG_CONFIG) --libs $(or $(bson),libbson-1.0))
-$(BUILD)/analyzer/ftdc.o $(BUILD)/analyzer/ftdc_%.o $(BUILD)/tests/unit/test_ftdc.o $(BUILD)/tests/unit/test_ftdc_%.o $(BUILD)/tests/unit/support_ftdc.o: \
+$(BUILD)/analyzer/ftdc.o $(BUILD)/analyzer/ftdc_%.o $(BUILD)/tests/unit/test_ftdc.o $(BUILD)/tests/unit/test_ftdc_%.o $(BUILD)/tests/unit/support_ftdc.o $(BUILD)/tests/bench/ftdc_speed.o: \
 	CPPFLAGS += $(BSON_CPPFLAGS)
 
 ANALYZER_LIBS := -lzstd -ljansson -ldw -lelf -lgsl -lgslcblas $(BSON_LIBS) -lz -lstdc++ -lm

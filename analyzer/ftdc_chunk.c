@@ -108,18 +108,16 @@ static void repeat(int64_t *values, size_t count, uint64_t value)
 		values[i] = (int64_t)value;
 }
 
-/* The samples of one metric, of which values[0] is known. `values` is NULL where nobody wants them. */
+/* The samples of one metric, of which values[0] is known. */
 static bool add_up(struct deltas *deltas, int64_t first, int64_t *values, size_t samples)
 {
 	uint64_t value = (uint64_t)first, delta;
-	if (values)
-		values[0] = first;
+	values[0] = first;
 	for (size_t sample = 1; sample < samples;) {
 		if (deltas->zeros) {
 			size_t left = samples - sample;
 			size_t same = deltas->zeros < left ? (size_t)deltas->zeros : left;
-			if (values)
-				repeat(values + sample, same, value);
+			repeat(values + sample, same, value);
 			deltas->zeros -= same;
 			sample += same;
 			continue;
@@ -127,29 +125,67 @@ static bool add_up(struct deltas *deltas, int64_t first, int64_t *values, size_t
 		if (!get_varint(deltas, &delta))
 			return false;
 		value += delta;
-		if (values)
-			values[sample] = (int64_t)value;
-		sample++;
+		values[sample++] = (int64_t)value;
 		if (delta == 0 && !get_varint(deltas, &deltas->zeros))
 			return false;
 	}
 	return true;
 }
 
+/* Eight deltas of a byte each, none of them zero: no byte has its highest bit, and none would borrow. */
+static bool eight_small(const uint8_t *at)
+{
+	uint64_t word;
+	memcpy(&word, at, sizeof word);
+	return ((word | (word - 0x0101010101010101u)) & 0x8080808080808080u) == 0;
+}
+
+/* Goes past so many values that nobody wants, which need not be added up. */
+static bool skip(struct deltas *deltas, uint64_t values)
+{
+	uint64_t delta;
+	for (;;) {
+		uint64_t same = deltas->zeros < values ? deltas->zeros : values;
+		deltas->zeros -= same;
+		values -= same;
+		while (values >= 8 && deltas->end - deltas->at >= 8 && eight_small(deltas->at)) {
+			deltas->at += 8;
+			values -= 8;
+		}
+		if (values == 0)
+			return true;
+		if (!get_varint(deltas, &delta))
+			return false;
+		values--;
+		if (delta == 0 && !get_varint(deltas, &deltas->zeros))
+			return false;
+	}
+}
+
+static const char too_early[] = "a chunk whose deltas end too early";
+
 static const char *decode_values(struct ftdc_chunks *chunks, const uint8_t *at, const uint8_t *end,
 				 size_t samples)
 {
 	const struct ftdc_schema *schema = &chunks->schema;
 	struct deltas deltas = {.at = at, .end = end};
+	uint64_t unwanted = 0;
 	for (size_t i = 0; i < schema->count; i++) {
 		size_t column = chunks->column_of[i];
 		int64_t *values = column != FTDC_NONE ? chunks->values + (column + 1) * samples : NULL;
 		int64_t *to = values || i != schema->time_index ? values : chunks->values;
-		if (!add_up(&deltas, schema->metrics[i].value, to, samples))
-			return "a chunk whose deltas end too early";
+		if (!to) {
+			unwanted += samples - 1;
+			continue;
+		}
+		if (!skip(&deltas, unwanted) || !add_up(&deltas, schema->metrics[i].value, to, samples))
+			return too_early;
+		unwanted = 0;
 		if (i == schema->time_index && to != chunks->values)
 			memcpy(chunks->values, to, samples * sizeof *to);
 	}
+	if (!skip(&deltas, unwanted))
+		return too_early;
 	return deltas.at != end || deltas.zeros ? "a chunk with more deltas than values" : NULL;
 }
 
@@ -174,24 +210,46 @@ static const char *choose_columns(struct ftdc_chunks *chunks, const struct ftdc_
 	return NULL;
 }
 
-/* Takes over `next`: as it is where it is new, otherwise only its values. */
+/* Takes over `next`; where it is the same as before, with the names that the columns have already. */
 static const char *change_schema(struct ftdc_chunks *chunks, const struct ftdc_options *options)
 {
 	bool same = chunks->schema_number && ftdc_schema_same(&chunks->schema, &chunks->next);
 	struct ftdc_schema old = chunks->schema;
-	if (same) {
-		struct ftdc_metric *metrics = old.metrics;
-		size_t capacity = old.capacity;
-		chunks->schema.metrics = chunks->next.metrics;
-		chunks->schema.capacity = chunks->next.capacity;
-		chunks->next.metrics = metrics;
-		chunks->next.capacity = capacity;
-		return NULL;
-	}
 	chunks->schema = chunks->next;
 	chunks->next = old;
+	if (same) {
+		chunks->next.text = chunks->schema.text;
+		chunks->next.text_capacity = chunks->schema.text_capacity;
+		chunks->schema.text = old.text;
+		chunks->schema.text_capacity = old.text_capacity;
+		return NULL;
+	}
 	chunks->schema_number++;
 	return choose_columns(chunks, options);
+}
+
+static const char *check_counts(const struct ftdc_schema *schema, uint64_t metrics, uint64_t deltas)
+{
+	if (metrics != schema->count)
+		return "a chunk whose number of metrics is not that of its sample";
+	if (deltas >= FTDC_SAMPLES_MAX || metrics * (deltas + 1) > FTDC_VALUES_MAX)
+		return "a chunk of more values than this reader takes";
+	return schema->time_index == FTDC_NONE ? "a chunk without the time of its samples" : NULL;
+}
+
+/* Its metrics are then in chunks->schema. */
+static const char *read_schema(struct ftdc_chunks *chunks, const struct ftdc_options *options,
+			       const uint8_t *at, size_t length, uint32_t metrics, uint32_t deltas)
+{
+	bson_t sample;
+	if (chunks->schema_number && ftdc_schema_again(&chunks->schema, at, length))
+		return check_counts(&chunks->schema, metrics, deltas);
+	if (!bson_init_static(&sample, at, length))
+		return "a chunk without the document of its first sample";
+	const char *why = ftdc_schema_read(&chunks->next, &sample);
+	if (!why)
+		why = check_counts(&chunks->next, metrics, deltas);
+	return why ? why : change_schema(chunks, options);
 }
 
 static const char *place_values(struct ftdc_chunks *chunks, size_t samples)
@@ -206,30 +264,16 @@ static const char *place_values(struct ftdc_chunks *chunks, size_t samples)
 
 /* ---- a chunk ------------------------------------------------------------------------------------------- */
 
-static const char *check_counts(const struct ftdc_schema *schema, uint64_t metrics, uint64_t deltas)
-{
-	if (metrics != schema->count)
-		return "a chunk whose number of metrics is not that of its sample";
-	if (deltas >= FTDC_SAMPLES_MAX || metrics * (deltas + 1) > FTDC_VALUES_MAX)
-		return "a chunk of more values than this reader takes";
-	return schema->time_index == FTDC_NONE ? "a chunk without the time of its samples" : NULL;
-}
-
 static const char *decode_inflated(struct ftdc_chunks *chunks, const struct ftdc_options *options,
 				   size_t bytes, struct ftdc_chunk *chunk)
 {
 	const uint8_t *at = chunks->inflated, *end = at + bytes;
 	size_t length = get_u32(at);
-	bson_t sample;
-	if (length > bytes - COUNTS_BYTES || !bson_init_static(&sample, at, length))
+	if (length > bytes - COUNTS_BYTES)
 		return "a chunk without the document of its first sample";
-	const char *why = ftdc_schema_read(&chunks->next, &sample);
+	uint32_t metrics = get_u32(at + length), deltas = get_u32(at + length + LENGTH_BYTES);
+	const char *why = read_schema(chunks, options, at, length, metrics, deltas);
 	at += length;
-	uint32_t deltas = get_u32(at + LENGTH_BYTES);
-	if (!why)
-		why = check_counts(&chunks->next, get_u32(at), deltas);
-	if (!why)
-		why = change_schema(chunks, options);
 	size_t samples = options->names_only ? 0 : (size_t)deltas + 1;
 	if (!why)
 		why = place_values(chunks, samples);

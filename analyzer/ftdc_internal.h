@@ -5,6 +5,7 @@
  *   ftdc_document.c  the documents of a file, and the next one after damage
  *   ftdc_chunk.c     a chunk: inflated, its deltas added up
  *   ftdc_schema.c    the metrics of a sample's document: names and values
+ *   ftdc_again.c     the same, quickly, for a document that differs from the one before by its values alone
  *   ftdc_metadata.c  what server and machine say of themselves
  */
 #ifndef MTRACE_FTDC_INTERNAL_H
@@ -60,18 +61,37 @@ struct ftdc_metric {
 	int64_t value;
 };
 
+/* Bytes of the document that may change while the metrics stay: the value of a field, without its length. */
+struct ftdc_field {
+	uint32_t offset_bytes; /* rises from field to field */
+	uint32_t bytes;
+	uint32_t type; /* bson_type_t; BSON_TYPE_EOD where it is no metric */
+};
+
 struct ftdc_schema {
 	struct ftdc_metric *metrics;
 	size_t count, capacity;
 	char *text; /* names, each with its NUL */
 	size_t text_bytes, text_capacity;
 	size_t time_index; /* the metric that tells the time: "start", or the first date; or FTDC_NONE */
+	uint8_t *document; /* the one that it was read from */
+	size_t document_bytes, document_capacity;
+	struct ftdc_field *fields;
+	size_t field_count, field_capacity;
 };
 
 /* Reads the metrics of a sample's document, in place of what was there. NULL, or why not (a constant). */
 const char *ftdc_schema_read(struct ftdc_schema *schema, const bson_t *sample);
 /* Its fraction cut off; the nearest there is where an int64_t cannot hold it, 0 for NaN. */
 int64_t ftdc_from_double(double value);
+int64_t ftdc_from_decimal(const bson_decimal128_t *decimal);
+
+/*
+ * Takes the values from `document` where that has the very fields that the schema was read from, which is the
+ * case for nearly each chunk behind the first; false, with nothing changed, where it has not.
+ */
+bool ftdc_schema_again(struct ftdc_schema *schema, const uint8_t *document, size_t bytes);
+
 bool ftdc_schema_same(const struct ftdc_schema *a, const struct ftdc_schema *b);
 void ftdc_schema_free(struct ftdc_schema *schema);
 

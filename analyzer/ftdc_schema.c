@@ -7,6 +7,7 @@
 struct level {
 	bson_iter_t field;
 	size_t prefix_bytes; /* of the path: that of the document, with a dot at its end */
+	size_t base_bytes;   /* where the document begins in the outermost one */
 };
 
 struct walk {
@@ -39,7 +40,7 @@ int64_t ftdc_from_double(double value)
 
 /* IEEE 754-2008 decimal128 in its binary encoding: sign, 14 bits of exponent (bias 6176), 113 of coefficient.
  */
-static int64_t from_decimal(const bson_decimal128_t *decimal)
+int64_t ftdc_from_decimal(const bson_decimal128_t *decimal)
 {
 	bool negative = decimal->high >> 63;
 	if ((decimal->high >> 61 & 3) ==
@@ -96,6 +97,45 @@ static bool add_timestamp(struct walk *walk, size_t path_bytes, const bson_iter_
 	return add(walk, path_bytes + 2, increment);
 }
 
+/* Behind type, name and its NUL. */
+static size_t value_at(const struct level *level)
+{
+	return level->base_bytes + bson_iter_offset((bson_iter_t *)&level->field) + 1 +
+	       bson_iter_key_len(&level->field) + 1;
+}
+
+/*
+ * Bytes of a value that may change without moving what comes behind it: of a number all, of text those behind
+ * the length. 0: none.
+ */
+static uint32_t value_bytes(const bson_iter_t *field, uint32_t *offset_bytes, uint32_t *type)
+{
+	uint32_t bytes;
+	switch (*type) {
+	case BSON_TYPE_BOOL:
+		return 1;
+	case BSON_TYPE_INT32:
+		return 4;
+	case BSON_TYPE_DOUBLE:
+	case BSON_TYPE_INT64:
+	case BSON_TYPE_DATE_TIME:
+	case BSON_TYPE_TIMESTAMP:
+		return 8;
+	case BSON_TYPE_DECIMAL128:
+		return 16;
+	case BSON_TYPE_OID:
+		*type = BSON_TYPE_EOD;
+		return 12;
+	case BSON_TYPE_UTF8:
+		bson_iter_utf8(field, &bytes);
+		*type = BSON_TYPE_EOD;
+		*offset_bytes += 4;
+		return bytes;
+	default: /* documents have fields of their own; what is left does not change */
+		return 0;
+	}
+}
+
 static bool enter(struct walk *walk, size_t path_bytes, const bson_iter_t *field)
 {
 	if (walk->depth == FTDC_DEPTH_MAX)
@@ -105,6 +145,23 @@ static bool enter(struct walk *walk, size_t path_bytes, const bson_iter_t *field
 		return fail(walk, "a sample with a field that cannot be read");
 	walk->path[path_bytes] = '.';
 	inner->prefix_bytes = path_bytes + 1;
+	inner->base_bytes = value_at(&walk->levels[walk->depth - 1]);
+	return true;
+}
+
+/* The value's place, to find it again in the next chunk's document. */
+static bool note_place(struct walk *walk, const struct level *level)
+{
+	struct ftdc_schema *schema = walk->schema;
+	struct ftdc_field field = {.offset_bytes = (uint32_t)value_at(level),
+				   .type = (uint32_t)bson_iter_type(&level->field)};
+	field.bytes = value_bytes(&level->field, &field.offset_bytes, &field.type);
+	if (field.bytes == 0)
+		return true;
+	if (!array_reserve(&schema->fields, &schema->field_capacity, schema->field_count + 1,
+			   sizeof *schema->fields))
+		return fail(walk, ftdc_no_memory);
+	schema->fields[schema->field_count++] = field;
 	return true;
 }
 
@@ -120,7 +177,7 @@ static bool walk_field(struct walk *walk, size_t path_bytes, const bson_iter_t *
 		return add(walk, path_bytes, bson_iter_int64(field));
 	case BSON_TYPE_DECIMAL128:
 		bson_iter_decimal128(field, &decimal);
-		return add(walk, path_bytes, from_decimal(&decimal));
+		return add(walk, path_bytes, ftdc_from_decimal(&decimal));
 	case BSON_TYPE_BOOL:
 		return add(walk, path_bytes, bson_iter_bool(field));
 	case BSON_TYPE_DATE_TIME:
@@ -147,13 +204,23 @@ static bool step(struct walk *walk)
 	if (level->prefix_bytes + key_bytes + sizeof ".t" > sizeof walk->path)
 		return fail(walk, "a metric with a name longer than this reader takes");
 	memcpy(walk->path + level->prefix_bytes, bson_iter_key(&level->field), key_bytes);
-	return walk_field(walk, level->prefix_bytes + key_bytes, &level->field);
+	return note_place(walk, level) && walk_field(walk, level->prefix_bytes + key_bytes, &level->field);
+}
+
+static bool keep_document(struct ftdc_schema *schema, const bson_t *sample)
+{
+	schema->document_bytes = 0;
+	if (!array_reserve(&schema->document, &schema->document_capacity, sample->len, 1))
+		return false;
+	memcpy(schema->document, bson_get_data(sample), sample->len);
+	schema->document_bytes = sample->len;
+	return true;
 }
 
 const char *ftdc_schema_read(struct ftdc_schema *schema, const bson_t *sample)
 {
 	struct walk walk = {.schema = schema, .first_date = FTDC_NONE};
-	schema->count = 0;
+	schema->count = schema->field_count = 0;
 	schema->text_bytes = 0;
 	schema->time_index = FTDC_NONE;
 	if (!bson_iter_init(&walk.levels[0].field, sample))
@@ -162,6 +229,8 @@ const char *ftdc_schema_read(struct ftdc_schema *schema, const bson_t *sample)
 		;
 	if (schema->time_index == FTDC_NONE)
 		schema->time_index = walk.first_date;
+	if (!walk.why && !keep_document(schema, sample))
+		walk.why = ftdc_no_memory;
 	return walk.why;
 }
 
@@ -175,5 +244,7 @@ void ftdc_schema_free(struct ftdc_schema *schema)
 {
 	free(schema->metrics);
 	free(schema->text);
+	free(schema->document);
+	free(schema->fields);
 	*schema = (struct ftdc_schema){0};
 }

@@ -20,7 +20,9 @@ struct ftdc_table {
 	size_t cells_capacity;
 	char *row; /* of csv, while it is made */
 	size_t row_capacity;
-	char **keys; /* by name: as a JSON string and a colon */
+	int64_t minute_ms; /* of the last row; meaningful with the next one */
+	char minute[48];   /* as text; empty: none yet, or no clock can have had it */
+	char **keys;	   /* by name: as a JSON string and a colon */
 	size_t keys_count, keys_capacity;
 };
 
