@@ -37,7 +37,8 @@ void sweep_sort(struct sweep_block *blocks, struct sweep_block *spare, size_t co
 	size_t begins[DIGITS];
 	struct sweep_block *from = blocks, *to = spare;
 	if (count < FEW) {
-		qsort(blocks, count, sizeof *blocks, by_start);
+		if (count)
+			qsort(blocks, count, sizeof *blocks, by_start);
 		return;
 	}
 	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
