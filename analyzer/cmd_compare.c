@@ -37,9 +37,31 @@ static bool usage_error(struct error *error, const char *text, const char *given
 
 /* ---- options ----------------------------------------------------------------------------------------- */
 
+/* "--arm=LABEL=FILE" of a label and a file; NULL where memory is short. */
+static char *arm_option(const char *label, size_t label_bytes, const char *file)
+{
+	char *text;
+	return asprintf(&text, "--arm=%.*s=%s", (int)label_bytes, label, file) < 0 ? NULL : text;
+}
+
+/* What stands for argv[*i], which `label` is that of the arm before it (NULL: none). */
+static char *spread_one(int argc, char **argv, int *i, const char *label)
+{
+	const char *argument = argv[*i];
+	bool option = argument[0] == '-' && argument[1] != 0;
+	if (strcmp(argument, "--arm") == 0 && *i + 1 < argc) {
+		const char *given = argv[++*i];
+		size_t length = strcspn(given, "=");
+		return arm_option(given, length, given[length] ? given + length + 1 : "");
+	}
+	if (!option && label)
+		return arm_option(label, strcspn(label, "="), argument);
+	return argv[*i];
+}
+
 /*
  * Operands behind --arm LABEL=FILE are further files of that arm, so that a shell may spell them out. They
- * become options of their own; the new strings live as long as the process.
+ * become options of their own; the new strings live as long as the process. NULL where memory is short.
  */
 static char **spread_arms(int argc, char **argv, int *out_argc)
 {
@@ -47,23 +69,14 @@ static char **spread_arms(int argc, char **argv, int *out_argc)
 	const char *label = NULL;
 	*out_argc = 0;
 	for (int i = 0; out && i < argc; i++) {
-		const char *argument = argv[i];
-		bool option = argument[0] == '-' && argument[1] != 0;
-		char *spread = NULL;
-		if (strcmp(argument, "--arm") == 0 && i + 1 < argc)
-			spread = asprintf(&spread, "--arm=%s", argv[++i]) < 0 ? NULL : spread;
-		else if (!option && label)
-			spread = asprintf(&spread, "--arm=%.*s=%s", (int)strcspn(label, "="), label,
-					  argument) < 0
-					 ? NULL
-					 : spread;
-		else
-			spread = argv[i];
-		if (!spread)
+		char *spread = spread_one(argc, argv, &i, label);
+		if (!spread) {
+			free(out);
 			return NULL;
+		}
 		if (strncmp(spread, "--arm=", 6) == 0)
 			label = spread + 6;
-		else if (option)
+		else if (spread[0] == '-' && spread[1] != 0)
 			label = NULL;
 		out[(*out_argc)++] = spread;
 	}

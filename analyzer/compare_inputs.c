@@ -203,8 +203,8 @@ static bool gather_arm(struct compare *compare, const struct compare_request *re
 		       struct path_list *paths, struct error *error)
 {
 	for (size_t i = 0; i < request->arms.count; i++) {
-		size_t arm;
-		const char *path;
+		size_t arm = 0;
+		const char *path = NULL;
 		if (!split_arm(compare, request->arms.items[i], &arm, &path, error))
 			return false;
 		if (arm != wanted)
@@ -219,8 +219,8 @@ static bool gather_arm(struct compare *compare, const struct compare_request *re
 
 static bool name_arms(struct compare *compare, const struct compare_request *request, struct error *error)
 {
-	size_t arm;
-	const char *path;
+	size_t arm = 0;
+	const char *path = NULL;
 	if (request->base && !compare_arm(compare, request->base, &arm, error))
 		return false;
 	for (size_t i = 0; i < request->arms.count; i++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/array.h"
+#include "analyzer/compare_words.h"
 #include "analyzer/stats.h"
 
 struct cell {
@@ -359,6 +360,17 @@ static bool add_cell(struct compare *compare, const struct cell *cell)
 	return fine;
 }
 
+static bool say_nothing_in_common(const struct compare *compare, struct error *error)
+{
+	char room[256];
+	struct words words = {room, sizeof room, 0};
+	room[0] = 0;
+	for (size_t i = 0; i < compare->remark_count; i++)
+		words_add(&words, "%s%s", i ? "; " : "", compare->remarks[i].text);
+	return error_set(error, ERROR_INPUT, NULL, ERROR_NO_OFFSET,
+			 "no workload and level of threads that base and arm have in common: %s", room);
+}
+
 bool compare_rows(struct compare *compare, struct error *error)
 {
 	struct cells cells = {0};
@@ -369,7 +381,6 @@ bool compare_rows(struct compare *compare, struct error *error)
 	if (!fine)
 		return compare_out_of_memory(error);
 	if (compare->row_count == 0)
-		return error_set(error, ERROR_INPUT, NULL, ERROR_NO_OFFSET,
-				 "the arms have no level of threads in common: nothing can be compared");
+		return say_nothing_in_common(compare, error);
 	return compare_overall(compare, error) && compare_decide(compare, error);
 }

@@ -74,7 +74,7 @@ static void print_method(const struct document *document, const struct compare *
 		      : paired ? ", with 95% interval, within blocks"
 		      : welch  ? ", with 95% interval by Welch's t"
 			       : "; no interval from one run");
-	if (compare->family > 0)
+	if (compare->family > 1)
 		document_item(document,
 			      "p Holm: adjusted over all %zu comparisons of this table; fewer of them "
 			      "(--metrics) can "

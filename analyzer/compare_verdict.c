@@ -195,8 +195,11 @@ static void say_certain(const struct compare *compare, const struct verdict_fact
 	const struct ratio *ratio = facts->ratio;
 	double sign = ratio->ratio < 1 ? -1 : 1;
 	double a = sign * (ratio->low - 1), b = sign * (ratio->high - 1);
+	bool energy = facts->metric == METRIC_PER_JOULE, better = facts->verdict == VERDICT_FASTER;
 	words_add(words, "%s %s by %s%% [%s, %s]", compare->arms[facts->arm].label,
-		  facts->verdict == VERDICT_FASTER ? "faster" : "slower",
+		  better   ? energy ? "better" : "faster"
+		  : energy ? "worse"
+			   : "slower",
 		  words_percent(by, sign * (ratio->ratio - 1)), words_percent(low, fmin(a, b)),
 		  words_percent(high, fmax(a, b)));
 	if (metric_infos[facts->metric].latency)
