@@ -204,7 +204,7 @@ static bool gather_arm(struct compare *compare, const struct compare_request *re
 {
 	for (size_t i = 0; i < request->arms.count; i++) {
 		size_t arm = 0;
-		const char *path = NULL;
+		const char *path = "";
 		if (!split_arm(compare, request->arms.items[i], &arm, &path, error))
 			return false;
 		if (arm != wanted)
@@ -220,7 +220,7 @@ static bool gather_arm(struct compare *compare, const struct compare_request *re
 static bool name_arms(struct compare *compare, const struct compare_request *request, struct error *error)
 {
 	size_t arm = 0;
-	const char *path = NULL;
+	const char *path = "";
 	if (request->base && !compare_arm(compare, request->base, &arm, error))
 		return false;
 	for (size_t i = 0; i < request->arms.count; i++)
