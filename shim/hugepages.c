@@ -10,8 +10,9 @@
 
 #define NS_PER_US      UINT64_C(1000)
 #define NS_PER_MS      UINT64_C(1000000)
-#define REST_NS	       NS_PER_MS /* between two steps */
-#define FINISH_MOST_MS 200
+#define REST_NS	       NS_PER_MS	    /* between two steps */
+#define FINISH_MOST_MS 200		    /* of CPU time */
+#define FINISH_WAIT_MS 2000		    /* of any time: others have the CPU, too */
 #define CELL_BYTES     (UINT64_C(16) << 20) /* or one huge page, where that is larger */
 #define AHEAD	       64u		    /* cells of one look */
 #define ALL	       UINT32_MAX
@@ -346,7 +347,7 @@ void hugepages_step(void)
 
 void hugepages_finish(void)
 {
-	uint64_t most_ns = clock_monotonic_ns() + FINISH_MOST_MS * NS_PER_MS;
+	uint64_t most_ns = clock_monotonic_ns() + FINISH_WAIT_MS * NS_PER_MS;
 	if (state.running)
 		cut();
 	state.quota = ALL;
@@ -354,7 +355,7 @@ void hugepages_finish(void)
 	if (!begin(clock_monotonic_ns()))
 		return;
 	while (step())
-		if (clock_monotonic_ns() > most_ns) {
+		if (state.cost_ns > FINISH_MOST_MS * NS_PER_MS || clock_monotonic_ns() > most_ns) {
 			cut();
 			return;
 		}

@@ -18,7 +18,7 @@ void hugepages_take(uint64_t interval_ms);
 uint64_t hugepages_due_ns(void);
 void hugepages_step(void);
 
-/* Looks at everything once more, without rests, for at most FINISH_MOST_MS. */
+/* Looks at everything once more, without rests, for at most 200 ms of CPU time. */
 void hugepages_finish(void);
 
 /* The next round tells of everything, changed or not. */

@@ -5,13 +5,15 @@
  * frames are seen by root alone, otherwise `present` or `none`). A folio is a huge page that is mapped page
  * by page.
  *
- * usage: pages [break ROUNDS]: with `break`, huge pages are broken up by parts of calls, with sleeps between.
+ * usage: pages [break|fork]: with `break`, huge pages are broken up by parts of calls, with sleeps between;
+ * with `fork`, a child lives for a while.
  */
 #include "tests/host/guest.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -297,6 +299,19 @@ static void break_pages(void)
 	usleep(PAUSE_US);
 }
 
+/* The child holds what its parent touched. */
+static void fork_one(void)
+{
+	touch(new_memory("forked", (unsigned)((32 << 20) / huge_bytes + 1)), 32 << 20, page_bytes);
+	usleep(PAUSE_US);
+	pid_t child = fork();
+	require(child >= 0);
+	usleep(PAUSE_US);
+	if (child == 0)
+		_exit(0);
+	require(waitpid(child, NULL, 0) == child);
+}
+
 int main(int argc, char **argv)
 {
 	char text[64] = "";
@@ -310,6 +325,8 @@ int main(int argc, char **argv)
 		huge_bytes = 512 * page_bytes;
 	if (argc > 1 && strcmp(argv[1], "break") == 0)
 		break_pages();
+	else if (argc > 1 && strcmp(argv[1], "fork") == 0)
+		fork_one();
 	else
 		build();
 	write_pages();
