@@ -101,6 +101,7 @@ $(BUILD)/%.o: %.c
 
 include tests/module.mk
 include arm64.mk
+include glibc-build/module.mk
 
 .PHONY: test bench lint demo install uninstall clean
 test: ## the test command: scripts/test.sh

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# scripts/deps.sh [--runtime] [--build] [--test] [--lint] [--arm64] [--dry-run]
+# scripts/deps.sh [--runtime] [--build] [--test] [--lint] [--arm64] [--glibc] [--dry-run]
 #
 # Installs what mtrace needs from the distribution (Debian 12 or newer, Ubuntu), and only what is missing. Without a
 # group it takes the first four:
 #   --runtime  what the finished programs use        --test  Criterion and the allocators that tests preload
 #   --build    compilers, make and libraries         --lint  clang-tidy, cppcheck and their kind
 #   --arm64    cross compiler and emulator for `make arm64` and `make test-arm64`
+#   --glibc    source and tools for `make glibc` (its variants for Arm need --arm64 too)
 # --dry-run says what would be installed and changes nothing (exit status 1 if something needed is missing).
 #
 # Root, or sudo, is needed only when something is missing. MTRACE_SKIP_DEPS=1 makes it do nothing: for systems
@@ -63,6 +64,17 @@ arm64   need gcc-aarch64-linux-gnu                      cross compiler
 arm64   need g++-aarch64-linux-gnu                      C++ guests of the tests
 arm64   need qemu-user-static                           runs arm64 programs
 arm64   need util-linux                                 a namespace for them (unshare)
+arm64   want binutils-aarch64-linux-gnu                 disassembler beside which atomics are counted
+glibc   need glibc-source                               its source
+glibc   need gcc                                        C compiler
+glibc   need libc6-dev                                  kernel headers
+glibc   need binutils                                   linker, readelf
+glibc   need make                                       build
+glibc   need xz-utils                                   unpacks the source
+glibc   need bison                                      parsers in its build
+glibc   need gawk                                       scripts of its build
+glibc   need python3                                    scripts of its build
+glibc   need jq                                         manifest
 TABLE
 }
 
@@ -196,7 +208,7 @@ main() {
 	local groups=() argument dry_run=0
 	for argument in "$@"; do
 		case $argument in
-		--runtime | --build | --test | --lint | --arm64) groups+=("${argument#--}") ;;
+		--runtime | --build | --test | --lint | --arm64 | --glibc) groups+=("${argument#--}") ;;
 		--dry-run) dry_run=1 ;;
 		-h | --help) usage && exit 0 ;;
 		*) wrong_usage "unknown option $argument" ;;

@@ -15,7 +15,7 @@ set -euo pipefail
 
 prefix=${DESTDIR:-}${PREFIX:-/usr/local}
 build=${BUILD:-build}
-user_scripts=(testrun.sh campaign.sh thp.sh)
+user_scripts=(common.sh testrun.sh glibc_needs.sh campaign.sh thp.sh)
 
 # A library of the system and those that it needs, the C library's own apart: their paths, one a line.
 library_paths() {

@@ -165,7 +165,7 @@ case_test_command() {
 
 case_wrong_usage() {
 	local script
-	for script in deps.sh test.sh demo.sh lint.sh bench.sh install.sh; do
+	for script in deps.sh test.sh demo.sh lint.sh bench.sh install.sh testrun.sh glibc_needs.sh; do
 		expect 2 "scripts/$script" --no-such-option
 		expect 0 "scripts/$script" --help
 		expect_text "scripts/$script"
@@ -222,6 +222,7 @@ case_install() {
 		[ -s "$work/root/opt/mtrace/$file" ] || fail "not installed: $file"
 	done
 	expect 0 "$work/root/opt/mtrace/bin/mtrace-analyze" --help
+	expect 0 "$work/root/opt/mtrace/share/mtrace/testrun.sh" --mode off -- /bin/true
 	expect 0 env LD_PRELOAD="$work/root/opt/mtrace/lib/mtrace/libmtrace.so" MTRACE_MODE=off /bin/true
 	[ ! -s "$work/output" ] || fail "the installed shim says: $(cat "$work/output")"
 	expect 0 make --no-print-directory uninstall PREFIX=/opt/mtrace DESTDIR="$work/root"
