@@ -93,12 +93,21 @@ void estimate_add(struct estimate *sum, const struct estimate *part)
 	sum->weight = fmax(sum->weight, part->weight);
 }
 
-struct remainder estimate_remainder(double whole, const struct estimate *part)
+struct interval estimate_remainder(double whole, const struct estimate *part)
 {
-	return (struct remainder){
+	return (struct interval){
 		.value = fmax(whole - part->value, 0),
 		.low = fmax(whole - estimate_high(part), 0),
 		.high = fmax(whole - estimate_low(part), 0),
+	};
+}
+
+struct interval estimate_within(const struct estimate *estimate, double most)
+{
+	return (struct interval){
+		.value = fmin(estimate->value, most),
+		.low = fmin(estimate_low(estimate), most),
+		.high = fmin(estimate_high(estimate), most),
 	};
 }
 

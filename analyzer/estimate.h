@@ -70,11 +70,16 @@ void estimate_add_part(struct estimate *sum, uint64_t size_bytes, double part_by
 
 void estimate_add(struct estimate *sum, const struct estimate *part); /* of other blocks */
 
-/* What is left of an exactly known `whole` without `part` of it: value, low and high end, none below 0. */
-struct remainder {
+/* A figure with its 95% interval. */
+struct interval {
 	double value, low, high;
 };
-struct remainder estimate_remainder(double whole, const struct estimate *part);
+
+/* What is left of an exactly known `whole` without `part` of it; none below 0. */
+struct interval estimate_remainder(double whole, const struct estimate *part);
+
+/* The estimate where it is known to be no more than `most`. */
+struct interval estimate_within(const struct estimate *estimate, double most);
 
 void peak_follow(struct peak *peak, const struct estimate *live, double added); /* for peak_raise() */
 

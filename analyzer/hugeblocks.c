@@ -150,25 +150,39 @@ static bool gather(struct hugeblocks *blocks, const struct hugeblocks_world *wor
 
 /* ---- sites --------------------------------------------------------------------------------------------- */
 
+static double huge_bytes_of_all(const struct hugeblocks *blocks)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < blocks->huge.count; i++)
+		bytes += blocks->huge.items[i].end - blocks->huge.items[i].start;
+	return (double)bytes;
+}
+
 static bool sites_start(struct hugeblocks *blocks, const struct livemap *live)
 {
 	const struct estimate none = {.weight = (double)blocks->sample_bytes};
+	const double most_bytes = huge_bytes_of_all(blocks);
 	size_t count;
 	livemap_sites(live, &count);
 	if (!array_reserve(&blocks->sites, &blocks->site_capacity, count, sizeof *blocks->sites))
 		return false;
 	for (; blocks->site_count < count; blocks->site_count++)
-		blocks->sites[blocks->site_count] = (struct hugeblocks_site){none, none};
-	for (size_t i = 0; i < count; i++)
+		blocks->sites[blocks->site_count] = (struct hugeblocks_site){.huge_bytes_peak = none};
+	for (size_t i = 0; i < count; i++) {
 		blocks->sites[i].huge_bytes = none;
+		blocks->sites[i].most_bytes = most_bytes;
+	}
 	return true;
 }
 
-static void sites_finish(struct hugeblocks *blocks)
+static void site_finish(struct hugeblocks_site *site)
 {
-	for (size_t i = 0; i < blocks->site_count; i++)
-		if (blocks->sites[i].huge_bytes.value > blocks->sites[i].huge_bytes_peak.value)
-			blocks->sites[i].huge_bytes_peak = blocks->sites[i].huge_bytes;
+	if (site->huge_bytes.value > site->huge_bytes_peak.value) {
+		site->huge_bytes_peak = site->huge_bytes;
+		site->most_bytes_peak = site->most_bytes;
+	} else if (!(site->huge_bytes_peak.value > 0)) {
+		site->most_bytes_peak = fmax(site->most_bytes_peak, site->most_bytes);
+	}
 }
 
 /* Blocks one by one, whatever region they lie in. */
@@ -236,7 +250,8 @@ static bool look(struct hugeblocks *blocks, const struct hugeblocks_world *world
 	sweep_run(blocks->found, blocks->found_count, blocks->stretches, blocks->stretch_count,
 		  blocks->sample_bytes, pages_page_bytes(world->pages), &blocks->last.sweep);
 	look_at_blocks(blocks, &blocks->last);
-	sites_finish(blocks);
+	for (size_t i = 0; i < blocks->site_count; i++)
+		site_finish(&blocks->sites[i]);
 	blocks->events = 0;
 	return keep(blocks) || out_of_memory(error);
 }
@@ -355,4 +370,14 @@ const struct hugeblocks_site *hugeblocks_sites(const struct hugeblocks *blocks, 
 {
 	*count = blocks->site_count;
 	return blocks->sites;
+}
+
+struct interval hugeblocks_site_bytes(const struct hugeblocks_site *site)
+{
+	return estimate_within(&site->huge_bytes, site->most_bytes);
+}
+
+struct interval hugeblocks_site_bytes_peak(const struct hugeblocks_site *site)
+{
+	return estimate_within(&site->huge_bytes_peak, site->most_bytes_peak);
 }

@@ -96,8 +96,8 @@ struct hugeblocks_sums {
 	uint64_t huge_bytes;	 /* of them, on huge pages */
 	struct estimate live_bytes;
 	struct estimate live_huge_bytes;
-	struct remainder unused_bytes;
-	struct remainder bloat_bytes;
+	struct interval unused_bytes;
+	struct interval bloat_bytes;
 };
 struct hugeblocks_sums hugeblocks_sums(const struct hugeblocks_look *look);
 
@@ -107,8 +107,8 @@ struct hugeblocks_owner {
 	uint64_t huge_bytes;
 	struct estimate live_bytes;
 	struct estimate live_huge_bytes;
-	struct remainder unused_bytes;
-	struct remainder bloat_bytes;
+	struct interval unused_bytes;
+	struct interval bloat_bytes;
 	struct estimate rounding_bytes; /* of the unused: what the allocator added to live blocks */
 	bool rounding_known;
 };
@@ -129,7 +129,13 @@ const struct hugeblocks_look *hugeblocks_kept(const struct hugeblocks *blocks, s
 struct hugeblocks_site {
 	struct estimate huge_bytes;	 /* at the newest look */
 	struct estimate huge_bytes_peak; /* the largest of all looks */
+	double most_bytes;		 /* on huge pages in the whole process, at the newest look */
+	double most_bytes_peak;		 /* at that of the peak; the most at any look where there was none */
 };
+
+/* Both estimates within what is possible. */
+struct interval hugeblocks_site_bytes(const struct hugeblocks_site *site);
+struct interval hugeblocks_site_bytes_peak(const struct hugeblocks_site *site);
 
 /* By the index of livemap_sites(); those beyond *count have none. Valid until the next look. */
 const struct hugeblocks_site *hugeblocks_sites(const struct hugeblocks *blocks, size_t *count);

@@ -10,16 +10,16 @@ static uint64_t whole(double bytes)
 	return (uint64_t)llround(fmax(bytes, 0));
 }
 
-void json_put_remainder(json_t *object, const char *name, const struct remainder *remainder, bool exact)
+void json_put_interval(json_t *object, const char *name, const struct interval *interval, bool exact)
 {
 	char bound[64];
-	json_put_count(object, name, whole(remainder->value));
+	json_put_count(object, name, whole(interval->value));
 	if (exact)
 		return;
 	snprintf(bound, sizeof bound, "%s_low", name);
-	json_put_count(object, bound, whole(remainder->low));
+	json_put_count(object, bound, whole(interval->low));
 	snprintf(bound, sizeof bound, "%s_high", name);
-	json_put_count(object, bound, whole(remainder->high));
+	json_put_count(object, bound, whole(interval->high));
 }
 
 static json_t *owner_json(const struct hugeblocks_look *look, enum owner_kind kind, bool exact)
@@ -31,8 +31,8 @@ static json_t *owner_json(const struct hugeblocks_look *look, enum owner_kind ki
 	json_put_count(object, "huge_bytes", sums.huge_bytes);
 	json_put_estimate(object, "live_bytes", &sums.live_bytes, exact);
 	json_put_estimate(object, "live_huge_bytes", &sums.live_huge_bytes, exact);
-	json_put_remainder(object, "unused_bytes", &sums.unused_bytes, exact);
-	json_put_remainder(object, "bloat_bytes", &sums.bloat_bytes, exact);
+	json_put_interval(object, "unused_bytes", &sums.unused_bytes, exact);
+	json_put_interval(object, "bloat_bytes", &sums.bloat_bytes, exact);
 	if (sums.rounding_known)
 		json_put_estimate(object, "rounding_bytes", &sums.rounding_bytes, exact);
 	else
@@ -104,8 +104,8 @@ static json_t *moments_json(const struct trace *trace, const struct hugeblocks *
 		json_put_count(object, "huge_bytes", sums->huge_bytes);
 		json_put_estimate(object, "live_bytes", &sums->live_bytes, exact);
 		json_put_estimate(object, "live_huge_bytes", &sums->live_huge_bytes, exact);
-		json_put_remainder(object, "unused_bytes", &sums->unused_bytes, exact);
-		json_put_remainder(object, "bloat_bytes", &sums->bloat_bytes, exact);
+		json_put_interval(object, "unused_bytes", &sums->unused_bytes, exact);
+		json_put_interval(object, "bloat_bytes", &sums->bloat_bytes, exact);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -174,7 +174,7 @@ void hugeblocks_put_json(json_t *object, const struct trace *trace, const struct
 	}
 	const struct hugeblocks_sums sums = hugeblocks_sums(hugeblocks_usual(blocks));
 	bool exact = hugeblocks_exact(blocks);
-	json_put_remainder(object, "bloat_bytes", &sums.bloat_bytes, exact);
-	json_put_remainder(object, "unused_bytes", &sums.unused_bytes, exact);
+	json_put_interval(object, "bloat_bytes", &sums.bloat_bytes, exact);
+	json_put_interval(object, "unused_bytes", &sums.unused_bytes, exact);
 	json_put(object, "allocator", allocator_json(trace, blocks));
 }

@@ -18,7 +18,7 @@ void hugeblocks_put_json(json_t *object, const struct trace *trace, const struct
 void hugeblocks_print(FILE *file, const struct trace *trace, const struct hugeblocks *blocks);
 
 /* Sets `name` and, unless `exact`, NAME_low and NAME_high. */
-void json_put_remainder(json_t *object, const char *name, const struct remainder *remainder, bool exact);
+void json_put_interval(json_t *object, const char *name, const struct interval *interval, bool exact);
 
 /* What allocators say is free in them: names of allocator records (allocstats.h), the first one that is
  * there.

@@ -8,15 +8,15 @@
 #define CLASSES_TEXT 12u /* rows of the table: the classes with most unused bytes */
 #define MOMENTS_TEXT 8u
 
-static const char *range_text(char *text, size_t bytes, const struct remainder *remainder, bool exact)
+static const char *range_text(char *text, size_t bytes, const struct interval *interval, bool exact)
 {
 	char value[FORMAT_TEXT_BYTES], low[FORMAT_TEXT_BYTES], high[FORMAT_TEXT_BYTES];
-	format_bytes(value, remainder->value);
+	format_bytes(value, interval->value);
 	if (exact)
 		snprintf(text, bytes, "%s", value);
 	else
-		snprintf(text, bytes, "%s (%s to %s)", value, format_bytes(low, remainder->low),
-			 format_bytes(high, remainder->high));
+		snprintf(text, bytes, "%s (%s to %s)", value, format_bytes(low, interval->low),
+			 format_bytes(high, interval->high));
 	return text;
 }
 

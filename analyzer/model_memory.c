@@ -121,7 +121,7 @@ static void row_sites(const struct stage *stage, struct model_row *row)
 	const struct hugeblocks_site *sites = hugeblocks_sites(stage->blocks, &count);
 	for (uint32_t i = 0; i < row->site_count; i++)
 		if (row->sites[i].site < count)
-			row->sites[i].huge_bytes = sites[row->sites[i].site].huge_bytes.value;
+			row->sites[i].huge_bytes = hugeblocks_site_bytes(&sites[row->sites[i].site]).value;
 }
 
 void stage_memory_row(const struct stage *stage, bool looked, struct model_row *row)

@@ -158,11 +158,11 @@ static void put_look(FILE *file, const struct report *report, const struct stage
 		format_utc(utc, at_ns));
 }
 
-static void put_remainder(FILE *file, const struct remainder *remainder, bool exact)
+static void put_interval(FILE *file, const struct interval *interval, bool exact)
 {
-	put_value(file, remainder->value);
-	put_value(file, exact ? NAN : remainder->low);
-	put_value(file, exact ? NAN : remainder->high);
+	put_value(file, interval->value);
+	put_value(file, exact ? NAN : interval->low);
+	put_value(file, exact ? NAN : interval->high);
 }
 
 static void write_owners(FILE *file, const struct report *report, const struct stage *stage,
@@ -177,8 +177,8 @@ static void write_owners(FILE *file, const struct report *report, const struct s
 		put_value(file, (double)owner.resident_bytes);
 		put_value(file, (double)owner.huge_bytes);
 		put_value(file, owner.live_bytes.value);
-		put_remainder(file, &owner.unused_bytes, exact);
-		put_remainder(file, &owner.bloat_bytes, exact);
+		put_interval(file, &owner.unused_bytes, exact);
+		put_interval(file, &owner.bloat_bytes, exact);
 		fputc('\n', file);
 	}
 }

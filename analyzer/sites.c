@@ -6,6 +6,7 @@
 
 #include "analyzer/command.h"
 #include "analyzer/format.h"
+#include "analyzer/hugeblocks_output.h"
 
 /* ---- order --------------------------------------------------------------------------------------------- */
 
@@ -112,8 +113,10 @@ static void put_huge(json_t *object, const struct sites_view *view, const struct
 {
 	const struct hugeblocks_site *huge = huge_of(view, site);
 	if (huge) {
-		json_put_estimate(object, "huge_bytes", &huge->huge_bytes, exact);
-		json_put_estimate(object, "huge_bytes_peak", &huge->huge_bytes_peak, exact);
+		const struct interval now = hugeblocks_site_bytes(huge),
+				      peak = hugeblocks_site_bytes_peak(huge);
+		json_put_interval(object, "huge_bytes", &now, exact);
+		json_put_interval(object, "huge_bytes_peak", &peak, exact);
 	} else {
 		json_put_null(object, "huge_bytes");
 		json_put_null(object, "huge_bytes_peak");
@@ -198,10 +201,12 @@ static void print_estimate(FILE *file, const char *name, const struct estimate *
 static void print_huge(FILE *file, const struct sites_view *view, const struct live_site *site, bool exact)
 {
 	const struct hugeblocks_site *huge = huge_of(view, site);
-	if (huge && trace_info(view->replay->trace)->complete)
-		print_estimate(file, "on huge pages, at most,", &huge->huge_bytes_peak, exact);
-	else if (huge)
-		print_estimate(file, "on huge pages", &huge->huge_bytes, exact);
+	bool ended = trace_info(view->replay->trace)->complete;
+	if (!huge)
+		return;
+	const struct interval bytes = ended ? hugeblocks_site_bytes_peak(huge) : hugeblocks_site_bytes(huge);
+	print_figure(file, ended ? "most on huge pages" : "on huge pages", bytes.value, bytes.low, bytes.high,
+		     exact);
 }
 
 static void print_site(FILE *file, const struct sites_view *view, size_t rank, const struct live_site *site,

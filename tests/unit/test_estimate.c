@@ -208,3 +208,23 @@ Test(estimate, a_peak_is_held_by_its_interval_in_growth)
 	assert_peak(60000, 50000, 0.05);
 	assert_peak(4000, 2000, 0.05);
 }
+
+Test(estimate, parts_and_what_is_left)
+{
+	struct estimate sum = {.weight = 1000};
+	estimate_add_part(&sum, 100, 40, 1000);
+	const double p = sample_probability(100, 1000);
+	cr_expect_float_eq(sum.value, 40 / p, 1e-9);
+	cr_expect_float_eq(sum.variance, 1600 * (1 - p) / (p * p), 1e-6);
+	cr_expect_eq(sum.floor, 40);
+	struct interval left = estimate_remainder(10000, &sum), none = estimate_remainder(30, &sum);
+	cr_expect_float_eq(left.value, 10000 - sum.value, 1e-9);
+	cr_expect_float_eq(left.low, 10000 - estimate_high(&sum), 1e-9);
+	cr_expect_float_eq(left.high, 10000 - estimate_low(&sum), 1e-9);
+	cr_expect(none.value == 0 && none.low == 0 && none.high == 0);
+	struct interval most = estimate_within(&sum, 100);
+	cr_expect(most.value == 100 && most.high == 100 && most.low <= 100);
+	struct estimate exact = {0};
+	estimate_add_part(&exact, 100, 40, 0);
+	cr_expect(exact.value == 40 && exact.variance == 0 && estimate_high(&exact) == 40);
+}

@@ -155,6 +155,28 @@ Test(hugeblocks, sample_mode_estimates)
 	world_close(&world);
 }
 
+static void write_small(struct support_trace *trace)
+{
+	const struct page_run heap[] = {{HEAP, HEAP + 6 * MIB, PAGE_PRESENT}, {0}};
+	write_space(trace);
+	write_blocks(trace);
+	support_look(trace, &support_machine, 2 * MS, HEAP, HEAP + 8 * MIB, heap);
+	support_snapshot(trace, 3 * MS, NULL);
+}
+
+/* The estimate alone would not rule out what was not sampled; that there is no huge page does. */
+Test(hugeblocks, without_huge_pages_no_site_is_on_any)
+{
+	struct world world =
+		world_of(&(struct support_options){.sample_bytes = 64 * KIB}, write_small, 4 * MS);
+	replay(&world);
+	const struct hugeblocks_site *site = site_of(&world, 1);
+	cr_expect_gt(estimate_high(&site->huge_bytes), 0);
+	cr_expect_eq(hugeblocks_site_bytes(site).high, 0);
+	cr_expect_eq(hugeblocks_site_bytes_peak(site).high, 0);
+	world_close(&world);
+}
+
 /* ---- over time ----------------------------------------------------------------------------------------- */
 
 static void write_lives(struct support_trace *trace)

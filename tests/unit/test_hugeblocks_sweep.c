@@ -256,7 +256,7 @@ Test(hugeblocks_sweep, estimates_from_samples_hold_the_truth)
 								       HEAP + i * step + size_bytes, 0};
 		sweep_run(blocks, count, &stretch, 1, sample_bytes, 4096, &result);
 		const struct estimate *live = &result.owners[OWNER_TCMALLOC_NORMAL][BACKING_HUGE].live_bytes;
-		struct remainder bloat = estimate_remainder(resident, live);
+		struct interval bloat = estimate_remainder(resident, live);
 		cr_assert_leq(bloat.low, bloat.value);
 		cr_assert_leq(bloat.value, bloat.high);
 		held += bloat.low <= resident - truth && resident - truth <= bloat.high;
