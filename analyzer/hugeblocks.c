@@ -267,7 +267,8 @@ static bool is_time(const struct hugeblocks *blocks, const struct hugeblocks_wor
 	const struct trace_info *info = trace_info(blocks->trace);
 	uint64_t work =
 		live_blocks(world) + pages_run_count(world->pages) + regions_map(world->regions)->count;
-	uint64_t since = time - (blocks->moment_count ? blocks->last.time : info->first_time);
+	uint64_t before = blocks->moment_count ? blocks->last.time : info->first_time;
+	uint64_t since = time > before ? time - before : 0;
 	return work <= SMALL_LOOK || blocks->events >= work ||
 	       since >= (info->last_time - info->first_time) / HUGEBLOCKS_SPREAD;
 }

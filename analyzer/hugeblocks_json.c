@@ -22,6 +22,14 @@ void json_put_interval(json_t *object, const char *name, const struct interval *
 	json_put_count(object, bound, whole(interval->high));
 }
 
+/* Live bytes are no more than what is resident, whatever the samples say. */
+static void put_live(json_t *object, const char *name, const struct estimate *live, uint64_t resident_bytes,
+		     bool exact)
+{
+	const struct interval bytes = estimate_within(live, (double)resident_bytes);
+	json_put_interval(object, name, &bytes, exact);
+}
+
 static json_t *owner_json(const struct hugeblocks_look *look, enum owner_kind kind, bool exact)
 {
 	const struct hugeblocks_owner sums = hugeblocks_owner(look, kind);
@@ -29,8 +37,8 @@ static json_t *owner_json(const struct hugeblocks_look *look, enum owner_kind ki
 	json_put_string(object, "owner", owner_kind_name(kind));
 	json_put_count(object, "resident_bytes", sums.resident_bytes);
 	json_put_count(object, "huge_bytes", sums.huge_bytes);
-	json_put_estimate(object, "live_bytes", &sums.live_bytes, exact);
-	json_put_estimate(object, "live_huge_bytes", &sums.live_huge_bytes, exact);
+	put_live(object, "live_bytes", &sums.live_bytes, sums.resident_bytes, exact);
+	put_live(object, "live_huge_bytes", &sums.live_huge_bytes, sums.huge_bytes, exact);
 	json_put_interval(object, "unused_bytes", &sums.unused_bytes, exact);
 	json_put_interval(object, "bloat_bytes", &sums.bloat_bytes, exact);
 	if (sums.rounding_known)
@@ -102,8 +110,8 @@ static json_t *moments_json(const struct trace *trace, const struct hugeblocks *
 		json_put_real(object, "t_s", trace_seconds(trace, moments[i].time));
 		json_put_count(object, "resident_bytes", sums->resident_bytes);
 		json_put_count(object, "huge_bytes", sums->huge_bytes);
-		json_put_estimate(object, "live_bytes", &sums->live_bytes, exact);
-		json_put_estimate(object, "live_huge_bytes", &sums->live_huge_bytes, exact);
+		put_live(object, "live_bytes", &sums->live_bytes, sums->resident_bytes, exact);
+		put_live(object, "live_huge_bytes", &sums->live_huge_bytes, sums->huge_bytes, exact);
 		json_put_interval(object, "unused_bytes", &sums->unused_bytes, exact);
 		json_put_interval(object, "bloat_bytes", &sums->bloat_bytes, exact);
 		json_array_append_new(array, object);
@@ -153,8 +161,8 @@ static json_t *allocator_json(const struct trace *trace, const struct hugeblocks
 	json_put_bool(object, "estimated", !exact);
 	json_put_count(object, "resident_bytes", sums.resident_bytes);
 	json_put_count(object, "huge_bytes", sums.huge_bytes);
-	json_put_estimate(object, "live_bytes", &sums.live_bytes, exact);
-	json_put_estimate(object, "live_huge_bytes", &sums.live_huge_bytes, exact);
+	put_live(object, "live_bytes", &sums.live_bytes, sums.resident_bytes, exact);
+	put_live(object, "live_huge_bytes", &sums.live_huge_bytes, sums.huge_bytes, exact);
 	json_put_estimate(object, "live_elsewhere_bytes", &look->live_elsewhere_bytes, exact);
 	json_put(object, "owners", owners_json(look, exact));
 	json_put(object, "size_classes", classes_json(look, exact));

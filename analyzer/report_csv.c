@@ -176,7 +176,7 @@ static void write_owners(FILE *file, const struct report *report, const struct s
 		fprintf(file, "%s,", owner_kind_name((enum owner_kind)kind));
 		put_value(file, (double)owner.resident_bytes);
 		put_value(file, (double)owner.huge_bytes);
-		put_value(file, owner.live_bytes.value);
+		put_value(file, fmin(owner.live_bytes.value, (double)owner.resident_bytes));
 		put_interval(file, &owner.unused_bytes, exact);
 		put_interval(file, &owner.bloat_bytes, exact);
 		fputc('\n', file);
