@@ -27,12 +27,18 @@ header="# mtrace: settings of transparent huge pages, version 1"
 
 # ---- what there is -----------------------------------------------------------------------------------------------
 
-# A setting is named by its file below transparent_hugepage/; one lies elsewhere.
-path_of() {
-	case $1 in
-	overcommit_memory) printf '%s\n' "$fs_root/proc/sys/vm/overcommit_memory" ;;
-	*) printf '%s\n' "$thp_dir/$1" ;;
-	esac
+# look NAME: sets `path` of a setting, `now`, the value in force, and `offered`, all values where it is a choice: its
+# file holds them, and the one in force in brackets. A name is a file below transparent_hugepage/, or overcommit_memory.
+# Without starting a program, since a campaign looks at all settings twice a run.
+look() {
+	local line=
+	path=$thp_dir/$1 now='' offered=''
+	[ "$1" != overcommit_memory ] || path=$fs_root/proc/sys/vm/overcommit_memory
+	{ read -r line <"$path"; } 2>/dev/null || [ -n "$line" ] || return 0
+	now=$line
+	if [[ $line == *\[*\]* ]]; then
+		now=${line#*\[} now=${now%%\]*} offered=${line//[][]/}
+	fi
 }
 
 # Names of all settings that can be changed: files with a bit to write them. Figures and counters have none.
@@ -42,20 +48,7 @@ settings() {
 		if [ -f "$file" ] && ((0$mode & 0222)); then printf '%s\n' "${file#"$thp_dir"/}"; fi
 	done < <(stat -c '%a %n' "$thp_dir"/{enabled,defrag} "$thp_dir"/{,khugepaged/,hugepages-*/}* 2>/dev/null) |
 		awk '!seen[$0]++'
-	[ ! -f "$(path_of overcommit_memory)" ] || say overcommit_memory
-}
-
-# Where a setting is a choice, its file holds all of them, and the one in force in brackets.
-value_in_force() {
-	local line
-	read -r line <"$(path_of "$1")" || return
-	[[ $line != *\[*\]* ]] || { line=${line#*\[} && line=${line%%\]*}; }
-	printf '%s\n' "$line"
-}
-choices() {
-	local line
-	read -r line <"$(path_of "$1")" || return
-	[[ $line != *\[*\]* ]] || printf '%s\n' "${line//[][]/}"
+	[ ! -f "$fs_root/proc/sys/vm/overcommit_memory" ] || say overcommit_memory
 }
 
 # kernel_option NAME: what the kernel's own configuration says of it, as a sentence.
@@ -86,23 +79,19 @@ why_missing() {
 wanted=()
 want() { wanted+=("$1 $2"); }
 
-# cannot NAME VALUE: prints why it cannot be set; false where it can.
+# cannot NAME VALUE: true, and why in `reason`, where it cannot be set. Looks at it.
 cannot() {
-	local path offered
-	path=$(path_of "$1")
-	if [ ! -e "$path" ]; then
-		say "$path is not there: $(why_absent "$1")"
-		return
-	fi
-	offered=$(choices "$1")
-	if [ -n "$offered" ] && [[ " $offered " != *" $2 "* ]]; then
-		say "this kernel does not offer $2, but: $offered"
-	elif [ "$(value_in_force "$1")" = "$2" ]; then
+	look "$1"
+	if [ "$now" = "$2" ]; then
 		return 1
-	elif [ "$(id -u)" -ne 0 ] && [ ! -w "$path" ]; then
-		say "$path cannot be written by user $(id -un); as root: sudo $script ..."
-	elif ! (: >>"$path") 2>/dev/null; then
-		say "$path cannot be written: $(why_read_only "$path")"
+	elif [ ! -e "$path" ]; then
+		reason="$path is not there: $(why_absent "$1")"
+	elif [ -n "$offered" ] && [[ " $offered " != *" $2 "* ]]; then
+		reason="this kernel does not offer $2, but: $offered"
+	elif [ "$EUID" -ne 0 ] && [ ! -w "$path" ]; then
+		reason="$path cannot be written by user $(id -un); as root: sudo $script ..."
+	elif ! { : >>"$path"; } 2>/dev/null; then
+		reason="$path cannot be written: $(why_read_only "$path")"
 	else
 		return 1
 	fi
@@ -129,13 +118,12 @@ why_read_only() {
 
 # write_value NAME VALUE: false, with the reason on standard error, where the kernel does not take it.
 write_value() {
-	local path now
-	path=$(path_of "$1")
+	look "$1"
 	if ! { printf '%s\n' "$2" >"$path"; } 2>/dev/null; then
 		warn "$1: the kernel did not take $2 ($path)"
 		return 1
 	fi
-	now=$(value_in_force "$1")
+	look "$1"
 	[ "$now" = "$2" ] && return
 	warn "$1: $2 was written, and $now is in force ($path)"
 	return 1
@@ -154,9 +142,9 @@ roll_back() {
 
 # Writes everything in `wanted` that is not in force yet, or nothing. Short, so that no signal may come in between.
 apply_all() {
-	local entry name value before refused=0 reason
+	local entry name before refused=0
 	for entry in "${wanted[@]}"; do
-		if reason=$(cannot "${entry% *}" "${entry#* }"); then
+		if cannot "${entry% *}" "${entry#* }"; then
 			warn "${entry% *}: $reason"
 			refused=1
 		fi
@@ -164,10 +152,11 @@ apply_all() {
 	[ "$refused" = 0 ] || die "nothing was changed"
 	trap '' INT TERM HUP
 	for entry in "${wanted[@]}"; do
-		name=${entry% *} value=${entry#* }
-		before=$(value_in_force "$name")
-		[ "$before" != "$value" ] || continue
-		write_value "$name" "$value" || roll_back
+		name=${entry% *}
+		look "$name"
+		before=$now
+		[ "$before" != "${entry#* }" ] || continue
+		write_value "$name" "${entry#* }" || roll_back
 		changed=("$name $before" "${changed[@]}")
 	done
 	trap - INT TERM HUP
@@ -177,22 +166,24 @@ report_changes() {
 	local entry
 	[ ${#changed[@]} -gt 0 ] || { say "nothing to change" && return; }
 	for entry in "${changed[@]}"; do
-		say "${entry% *}: ${entry#* } -> $(value_in_force "${entry% *}")"
+		look "${entry% *}"
+		say "${entry% *}: ${entry#* } -> $now"
 	done
 	say "to put it back:"
 	for entry in "${changed[@]}"; do
-		say "  echo ${entry#* } >$(path_of "${entry% *}")"
+		look "${entry% *}"
+		say "  echo ${entry#* } >$path"
 	done
 }
 
 # Sizes of their own (mTHP) are stronger than the setting for all, unless they inherit it.
 want_sizes() {
-	local pmd_kib=0 size setting now
+	local pmd_kib=0 size setting
 	[ ! -r "$thp_dir/hpage_pmd_size" ] || pmd_kib=$(($(cat "$thp_dir/hpage_pmd_size") / 1024))
 	for size in "$thp_dir"/hugepages-*kB; do
 		setting=${size##*/}/enabled
 		[ -e "$size/enabled" ] || continue
-		now=$(value_in_force "$setting")
+		look "$setting"
 		if [ "$1" = never ]; then
 			[ "$now" = inherit ] || want "$setting" never
 		elif [ "$setting" = "hugepages-${pmd_kib}kB/enabled" ] && [ "$now" != "$1" ]; then
@@ -222,7 +213,8 @@ show_text() {
 	local name
 	printf '%-32s %-14s %s\n' setting "in force" "of"
 	while read -r name; do
-		printf '%-32s %-14s %s\n' "$name" "$(value_in_force "$name")" "$(choices "$name")"
+		look "$name"
+		printf '%-32s %-14s %s\n' "$name" "$now" "$offered"
 	done < <(settings)
 }
 
@@ -236,7 +228,8 @@ show_json() {
 	fi
 	printf ', "settings": {'
 	while read -r name; do
-		value=$(value_in_force "$name" 2>/dev/null) || value=
+		look "$name"
+		value=$now
 		[[ $value =~ ^[0-9]+$ ]] || value="\"$value\""
 		[ "$value" != '""' ] || value=null
 		printf '%s\n  "%s": %s' "$comma" "$name" "$value"
@@ -269,14 +262,14 @@ cmd_set() {
 
 # Written beside FILE and renamed: a save that was cut off cannot be taken for one.
 cmd_save() {
-	local name value
+	local name
 	[ -z "$missing" ] || die "nothing was saved: $missing"
 	{
 		say "$header"
 		say "# $(uname -n), Linux $(uname -r), $(date -u +%Y-%m-%dT%H:%M:%SZ)"
 		while read -r name; do
-			value=$(value_in_force "$name" 2>/dev/null) || value=
-			[ -z "$value" ] || say "$name $value"
+			look "$name"
+			[ -z "$now" ] || say "$name $now"
 		done < <(settings)
 	} >"$1.new" || die "$1: cannot be written"
 	mv -f "$1.new" "$1"
@@ -299,18 +292,18 @@ read_saved() {
 }
 
 cmd_restore() {
-	local entry name value before reason left=0
+	local entry name value before left=0
 	[ -z "$missing" ] || die "nothing was put back: $missing"
 	read_saved "$1"
 	trap '' INT TERM HUP
 	for entry in "${wanted[@]}"; do
 		name=${entry% *} value=${entry#* }
-		if reason=$(cannot "$name" "$value"); then
+		if cannot "$name" "$value"; then
 			warn "$name: $reason"
 			left=1
 			continue
 		fi
-		before=$(value_in_force "$name")
+		before=$now
 		[ "$before" != "$value" ] || continue
 		if write_value "$name" "$value"; then say "$name: $before -> $value"; else left=1; fi
 	done
