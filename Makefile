@@ -52,7 +52,7 @@ $(BUILD)/mtrace-analyze: $(analyzer_objects)
 
 # ---- embedded workload and benchmarks ---------------------------------------------------------------------------
 
-BENCH_PROGRAMS := bench/ycsb_embedded.c bench/mallocbench.c bench/pagesbench.c
+BENCH_PROGRAMS := bench/ycsb_embedded.c bench/mallocbench.c bench/pagesbench.c bench/mongo_facts.c
 bench_modules  := $(filter-out $(BENCH_PROGRAMS) bench/engine_%.c,$(wildcard bench/*.c))
 
 has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo 1)
@@ -89,6 +89,15 @@ $(bench_objects) $(BUILD)/bench/ycsb_embedded.o: CPPFLAGS += $(ENGINE_CPPFLAGS)
 
 $(BUILD)/ycsb-embedded: $(BUILD)/bench/ycsb_embedded.o $(bench_objects)
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(ENGINE_LIBS) -lm
+
+# What a campaign asks a MongoDB server; only where libmongoc is.
+mongoc := $(firstword $(foreach name,libmongoc-1.0 mongoc2,$(shell $(PKG_CONFIG) --exists $(name) 2>/dev/null && echo $(name))))
+ifneq ($(mongoc),)
+all: $(BUILD)/mongo-facts
+$(BUILD)/bench/mongo_facts.o: CPPFLAGS += $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(mongoc)))
+$(BUILD)/mongo-facts: $(BUILD)/bench/mongo_facts.o $(BUILD)/bench/failure.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs $(mongoc))
+endif
 
 $(BUILD)/mallocbench $(BUILD)/pagesbench: $(BUILD)/%: $(BUILD)/bench/%.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^

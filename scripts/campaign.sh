@@ -28,6 +28,7 @@
 #   --config KEY=V     as config: above, for all arms (repeatable)
 #   --trace sample     sample, full or off          -o, --output DIR   the campaign's folder (campaign-NAME)
 #   --keep-data        data that was loaded stays in the folder at the end
+#   --plan             says what would be run, and how long it would take, and does nothing
 #
 #   Workload: ycsb-embedded (--engine wiredtiger|rocksdb), or YCSB against a server:
 #   --mongod PATH      started for each run on a copy of the loaded data, under the arm and the tracer; --mongod-arg ARG
@@ -53,7 +54,7 @@ declare -A opt=([axis]='' [threads]='' [repetitions]=6 [seconds]=60 [records]=10
 	[mongodb_url]='' [ycsb]='' [binding]=mongodb [no_load]=0 [keep_data]=0 [setup]='' [teardown]='')
 labels=() values=() treatment=() levels=() run_p=() load_p=() config=() server_args=()
 assignments=() server_assignments=() server_words=()
-folder='' request='' resume='' restore_only=0 axis_text='' labels_text='' treatment_text=''
+folder='' request='' resume='' restore_only=0 plan_only=0 axis_text='' labels_text='' treatment_text=''
 shim=$(program libmtrace.so)
 analyzer=$(program mtrace-analyze)
 resumed=false
@@ -71,6 +72,8 @@ export LC_ALL=C
 . scripts/campaign_workload.sh
 # shellcheck source-path=SCRIPTDIR source=campaign_server.sh
 . scripts/campaign_server.sh
+# shellcheck source-path=SCRIPTDIR source=campaign_progress.sh
+. scripts/campaign_progress.sh
 # shellcheck source-path=SCRIPTDIR source=campaign_run.sh
 . scripts/campaign_run.sh
 
@@ -84,6 +87,7 @@ read_options() {
 		case $name in
 		-h | --help) usage && exit 0 ;;
 		--restore) restore_only=1 && continue ;;
+		--plan) plan_only=1 && continue ;;
 		--drop-caches | --keep-data | --no-load) name=${name#--} && opt[${name//-/_}]=1 && continue ;;
 		esac
 		if [[ $name == --*=* ]]; then
@@ -186,40 +190,6 @@ check_programs() {
 	axis_check
 	for name in "${config[@]}"; do config_check "${name%%=*}" "${name#*=}"; done
 	[ "${opt[drop_caches]}" = 0 ] || [ -w /proc/sys/vm/drop_caches ] || die "--drop-caches needs root"
-}
-
-# ---- progress ----------------------------------------------------------------------------------------------------
-
-runs_timed=0 ms_timed=0 runs_left=0
-
-# minutes MS: for people.
-minutes() {
-	local s=$((($1 + 500) / 1000))
-	if [ "$s" -ge 3600 ]; then
-		say "$((s / 3600)) h $((s % 3600 / 60)) min"
-	elif [ "$s" -ge 60 ]; then
-		say "$((s / 60)) min $((s % 60)) s"
-	else
-		say "$s s"
-	fi
-}
-
-# What is left, by the runs so far; before the first one, by their length.
-time_left() {
-	local each=$((opt[seconds] * 1000 + opt[pause] * 1000 + 3000))
-	[ "$runs_timed" = 0 ] || each=$((ms_timed / runs_timed))
-	minutes $((each * runs_left))
-}
-
-# progress_tick SECONDS_SO_FAR
-progress_tick() {
-	[ -t 1 ] && [ -n "${run_text:-}" ] || return 0
-	printf '\r\033[K%s  %d of %d s  about %s left' "$run_text" "$1" "${opt[seconds]}" "$(time_left)"
-}
-
-progress_line() {
-	[ ! -t 1 ] || printf '\r\033[K'
-	say "$run_text  $1"
 }
 
 # ---- the campaign ------------------------------------------------------------------------------------------------
@@ -357,12 +327,13 @@ main() {
 		return
 	fi
 	if [ -n "$resume" ]; then
-		[ $# = 2 ] || wrong_usage "--resume DIR stands alone: the folder knows its options"
+		[ $(($# - plan_only)) = 2 ] || [[ "$*" == --resume=* ]] || wrong_usage "--resume DIR stands alone: the folder knows its options"
 		folder=$(from_start "$resume")
 		campaign_read
 	else
 		check_options
 	fi
+	[ "$plan_only" = 0 ] || { print_plan && return; }
 	folder=$(realpath -m "$folder")
 	check_programs
 	core_workload >"$work/workload.properties"

@@ -8,7 +8,7 @@
 arm_env=()     # NAME=VALUE
 arm_unset=()   # NAME
 arm_preload='' # a library
-arm_glibc=''   # a folder
+arm_glibc=''   # a folder, or system; empty where the axis is another
 arm_cpus=''    # a list
 arm_config=()  # KEY=VALUE
 
@@ -17,7 +17,8 @@ split_values() {
 	mapfile -t values < <(printf '%s\n' "$1" | sed 's/\\,/\x01/g' | tr ',\001' '\n,')
 }
 
-# axis_read NAME=VALUES LABELS: sets axis, values[], labels[] and treatment[].
+# axis_read NAME=VALUES LABELS: sets axis, values[], labels[] and treatment[]: what the axis sets, and what follows from
+# it (another C library may take rseq, another variable may switch caches off).
 axis_read() {
 	[[ $1 == *=* ]] || wrong_usage "--axis $1: expected NAME=A,B"
 	local name=${1%%=*}
@@ -27,12 +28,12 @@ axis_read() {
 	opt[axis]=$name
 	case $name in
 	thp) treatment=(thp) ;;
-	glibc) treatment=(glibc) ;;
-	preload) treatment=(environment.LD_PRELOAD allocator) ;;
-	percpu-cache) treatment=(environment.MONGO_TCMALLOC_PER_CPU_CACHE_SIZE_BYTES allocator.max_per_cpu_cache_bytes) ;;
+	glibc) treatment=(glibc allocator rseq_owner) ;;
+	preload) treatment=(environment.LD_PRELOAD allocator rseq_owner) ;;
+	percpu-cache) treatment=(environment.MONGO_TCMALLOC_PER_CPU_CACHE_SIZE_BYTES allocator) ;;
 	cpus) treatment=(cpus) ;;
-	env:?*) treatment=("environment.${name#env:}") ;;
-	config:?*) treatment=("workload.config.${name#config:}") ;;
+	env:?*) treatment=("environment.${name#env:}" allocator rseq_owner) ;;
+	config:?*) treatment=("workload.config.${name#config:}" workload.server_options) ;;
 	setup) treatment=() ;;
 	*) wrong_usage "--axis $name: expected thp, glibc, preload, percpu-cache, cpus, env:VAR, config:KEY or setup" ;;
 	esac
@@ -85,7 +86,9 @@ check_thp() {
 
 check_glibc() {
 	[ -x scripts/testrun.sh ] || die "--axis glibc needs scripts/testrun.sh, which is not there: this version of mtrace cannot start a program under another glibc"
-	[ "$1" = system ] || compgen -G "$1/ld-linux*.so*" >/dev/null || compgen -G "$1/*/ld-linux*.so*" >/dev/null ||
+	local place
+	place=$(glibc_folder "$1")
+	[ "$place" = system ] || compgen -G "$place/ld-linux*.so*" >/dev/null || compgen -G "$place/*/ld-linux*.so*" >/dev/null ||
 		die "glibc=$1: expected a folder of make glibc (it holds a loader, ld-linux-*.so), or system"
 }
 
@@ -93,6 +96,8 @@ check_percpu_cache() {
 	[ "${opt[kind]}" = mongod ] || die "--axis percpu-cache sets the cache of a mongod (8.0 or newer), by its environment: it needs --mongod PATH"
 	[ "$1" = default ] || [ -n "$(bytes_of "$1")" ] || die "percpu-cache=$1: expected a number of bytes above 0 (with K, M or G), or default"
 }
+
+glibc_folder() { if [ "$1" = system ]; then say system; else from_start "$1"; fi }
 
 # bytes_of TEXT: 16M as 16777216; nothing where it is no size.
 bytes_of() {
@@ -130,7 +135,7 @@ axis_program() {
 	local value=${values[$1]}
 	arm_env=() arm_unset=() arm_preload='' arm_glibc='' arm_cpus='' arm_config=()
 	case ${opt[axis]} in
-	glibc) [ "$value" = system ] || arm_glibc=$value ;;
+	glibc) arm_glibc=$(glibc_folder "$value") ;;
 	preload) [ "$value" = none ] || arm_preload=$(library_path "$value") ;;
 	percpu-cache) percpu_cache "$value" ;;
 	cpus) arm_cpus=${value//+/,} ;;

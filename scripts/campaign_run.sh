@@ -161,7 +161,7 @@ run_try() {
 	local started ended thp_before thp_now state_word="done"
 	reason='' counted=null client_status=null facts=null readings=null throughput=''
 	rm -rf "$folder/running"
-	mkdir "$folder/running"
+	mkdir "$folder/running" || exit 1
 	run_trace=$folder/running/trace.mtr
 	[ "${opt[trace]}" != off ] && [ "${opt[kind]}" != url ] || run_trace=''
 	server_assignments=() server_words=() server_url=''
@@ -186,7 +186,8 @@ run_try() {
 		state_word=failed
 	fi
 	server_end
-	manifest_write "$started" "${ended:-$(now_ms)}" "${thp_now:-null}" "$state_word" >"$folder/running/manifest.json"
+	manifest_write "$started" "${ended:-$(now_ms)}" "${thp_now:-null}" "$state_word" >"$folder/running/manifest.json" ||
+		die "run $run_number: its manifest cannot be written"
 	rm -rf "$data/run"
 	run_keep
 	[ "$state_word" = "done" ]
@@ -197,9 +198,7 @@ run_keep() {
 	local place
 	place=$folder/runs/$(printf '%04d' "$run_number")
 	set_aside "$place"
-	mkdir -p "$folder/runs"
-	mv "$folder/running" "$place"
-	sync -f "$place"
+	mkdir -p "$folder/runs" && mv "$folder/running" "$place" && sync -f "$place" || die "$place cannot be written"
 }
 
 set_aside() {
@@ -228,7 +227,7 @@ manifest_write() {
 		--argjson thp "${thp_before:-$(thp_json)}" --argjson machine "$machine" --argjson vm "$(vm_json)" \
 		--slurpfile trace <(trace_json) --argjson readings "$readings" --argjson resumed "$resumed" \
 		--argjson growth "$([ -e "$work/vmstat.after" ] && vmstat_growth "$work/vmstat.before" "$work/vmstat.after" || say null)" \
-		--arg cpus "${arm_cpus:-$allowed_cpus}" --arg glibc "$(glibc_version "$arm_glibc")" --arg glibc_folder "$arm_glibc" \
+		--arg cpus "${arm_cpus:-$allowed_cpus}" --arg glibc "$(glibc_version "${arm_glibc#system}")" --arg glibc_folder "${arm_glibc#system}" \
 		--arg library "$arm_preload" --argjson environment "$(environment_json seen_assignments seen_unset)" \
 		--arg program "$measured" --arg build_id "$measured_build_id" --arg version "$measured_version" \
 		--argjson config "$(pairs_json "${config[@]}" "${arm_config[@]}")" --argjson facts "$facts" \
@@ -249,7 +248,8 @@ manifest_write() {
 					max_per_cpu_cache_bytes: ($facts.tcmalloc.maxPerCPUCacheSizeBytes // $trace.allocator.max_per_cpu_cache_bytes)},
 				rseq_owner: $trace.rseq.owner,
 				program: {path: ($program | known), build_id: ($build_id | known), version: ($version | known)},
-				workload: ($workload + {version: ($facts.version // ($version | known)), config: $config, server_options: $facts.options}),
+				workload: ($workload + {version: ($facts.version // ($version | known)), config: $config,
+					server_options: ($facts.options | if . == null then null else del(.net.port, .storage.dbPath) end)}),
 				environment: $environment,
 				versions: {mtrace: ($mtrace | known), client: ($client_version | known)}, lock_exposure: null},
 			thp_after: $thp_after, readings: ($readings | if . == null then null else . + {vmstat: $growth} end)}'

@@ -158,12 +158,13 @@ guarded() {
 	preload=$arm_preload${arm_preload:+${LD_PRELOAD:+:}}${LD_PRELOAD:-}
 	if [ -n "$1" ] && [ -z "$arm_glibc" ]; then preload=$shim${preload:+:$preload}; fi
 	[ -z "$preload" ] || assignments+=("LD_PRELOAD=$preload")
-	[ -z "$1" ] || assignments+=("MTRACE_OUT=${1//%/%%}" "MTRACE_MODE=${opt[trace]}" "MTRACE_EXE=$exe")
+	[ -z "$1" ] || [ -n "$arm_glibc" ] || assignments+=("MTRACE_OUT=${1//%/%%}" "MTRACE_MODE=${opt[trace]}" "MTRACE_EXE=$exe")
 	local name unset_words=()
 	for name in "${arm_unset[@]}"; do unset_words+=(-u "$name"); done
 	front+=(env "${unset_words[@]}" "${assignments[@]}")
 	if [ -n "$arm_glibc" ]; then
-		front+=(scripts/testrun.sh --glibc "$arm_glibc")
+		front+=("$root/scripts/testrun.sh")
+		[ "$arm_glibc" = system ] || front+=(--glibc "$arm_glibc")
 		[ -z "$1" ] || front+=(--trace "$1" --mode "${opt[trace]}")
 		front+=(--)
 	fi

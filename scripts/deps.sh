@@ -23,6 +23,7 @@ packages() {
 	cat <<'TABLE'
 runtime need gnuplot-nox|gnuplot-qt|gnuplot-x11         plots of the report
 runtime need libunwind8|libunwind8t64                   stacks recorded in the guest
+runtime need jq                                         campaigns
 runtime want libzydis4.1|libzydis4.0|libzydis3.2        instruction decoder, for programs with their own malloc
 build   need gcc                                        C compiler
 build   need g++                                        C++ guests of the tests
@@ -44,6 +45,7 @@ build   need zlib1g-dev                                 its compression
 build   need pkgconf|pkg-config                         where libbson is
 build   want libwiredtiger-dev                          embedded workload on MongoDB's engine
 build   need librocksdb-dev                             embedded workload on RocksDB
+build   want libmongoc-dev                              documents of a MongoDB server counted (campaigns)
 test    need libcriterion-dev                           unit tests
 test    need jq                                         tests read JSON
 test    need util-linux                                 namespaces for tests (unshare)
