@@ -214,8 +214,8 @@ identify() {
 	mongod) measured=${opt[mongod]} ;;
 	url) measured='' ;;
 	esac
-	measured_build_id=$([ -z "$measured" ] || build_id "$measured")
-	measured_version=$(program_version)
+	measured_build_id=$([ -z "$measured" ] || build_id "$measured") || true
+	measured_version=$(program_version) || true
 	allowed_cpus=$(sed -n 's/^Cpus_allowed_list:[[:blank:]]*//p' /proc/self/status)
 	mtrace_version=$(git describe --always --dirty 2>/dev/null || "$analyzer" --version | head -n 1)
 	machine=$(machine_json)

@@ -51,7 +51,7 @@ workload_check() {
 program_version() {
 	case ${opt[kind]} in
 	embedded) sed -n "s/.*\b${opt[engine]} (\([^)]*\)).*/\1/p" <<<" $engines" ;;
-	mongod) "${opt[mongod]}" --version 2>/dev/null | sed -n 's/^db version v//p' ;;
+	mongod) timeout 30 "${opt[mongod]}" --version 2>/dev/null </dev/null | sed -n 's/^db version v//p' ;;
 	esac
 }
 

@@ -181,6 +181,10 @@ int main(int argc, char **argv)
 	const char *dbpath = ".";
 	int listener = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
 
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("db version v0.0.1-standin");
+		return 0;
+	}
 	options = (const char **)argv + 1;
 	option_count = argc - 1;
 	for (int i = 1; i + 1 < argc; i += 2) {
