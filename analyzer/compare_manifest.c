@@ -7,35 +7,65 @@
 #include <unistd.h>
 
 #define KEY_BYTES  512
+#define DEPTH_MAX  32
 #define QUARTER_NS (900 * INT64_C(1000000000)) /* zones differ by whole quarters of an hour */
 
 /* ---- settings ---------------------------------------------------------------------------------------- */
 
-static bool flatten_object(json_t *flat, const char *key, const json_t *value)
-{
-	char below[KEY_BYTES];
-	const char *name;
-	json_t *member;
-	json_object_foreach ((json_t *)value, name, member) {
-		int length = snprintf(below, sizeof below, "%s%s%s", key, *key ? "." : "", name);
-		if (length >= 0 && (size_t)length < sizeof below && !manifest_flatten(flat, below, member))
-			return false;
-	}
-	return true;
-}
-
-bool manifest_flatten(json_t *flat, const char *key, const json_t *value)
+static bool put_leaf(json_t *flat, const char *key, const json_t *value)
 {
 	if (!value || json_is_null(value))
 		return true;
-	if (json_is_object(value))
-		return flatten_object(flat, key, value);
 	if (json_is_string(value))
 		return json_object_set_new(flat, key, json_string(json_string_value(value))) == 0;
 	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
 	bool fine = text && json_object_set_new(flat, key, json_string(text)) == 0;
 	free(text);
 	return fine;
+}
+
+/* An object that is being gone through, and how much of the key is its own. */
+struct depth {
+	json_t *object;
+	void *member;
+	size_t key_bytes;
+};
+
+static bool extend_key(char key[KEY_BYTES], size_t *key_bytes, const char *name)
+{
+	int length = snprintf(key + *key_bytes, KEY_BYTES - *key_bytes, "%s%s", *key_bytes ? "." : "", name);
+	bool fits = length >= 0 && (size_t)length < KEY_BYTES - *key_bytes;
+	*key_bytes += fits ? (size_t)length : 0;
+	return fits;
+}
+
+/* Objects that lie deeper, and keys that are longer, than any manifest's are left out. */
+bool manifest_flatten(json_t *flat, const json_t *settings)
+{
+	struct depth stack[DEPTH_MAX];
+	char key[KEY_BYTES] = "";
+	size_t depth = 0;
+	if (!json_is_object(settings))
+		return true;
+	stack[depth++] = (struct depth){(json_t *)settings, json_object_iter((json_t *)settings), 0};
+	while (depth > 0) {
+		struct depth *top = &stack[depth - 1];
+		size_t key_bytes = top->key_bytes;
+		if (!top->member) {
+			depth--;
+			continue;
+		}
+		json_t *value = json_object_iter_value(top->member);
+		bool fits = extend_key(key, &key_bytes, json_object_iter_key(top->member));
+		top->member = json_object_iter_next(top->object, top->member);
+		if (!fits)
+			continue;
+		if (json_is_object(value) && depth < DEPTH_MAX)
+			stack[depth++] = (struct depth){value, json_object_iter(value), key_bytes};
+		else if (!json_is_object(value) && !put_leaf(flat, key, value))
+			return false;
+	}
+	return true;
 }
 
 /* ---- a run's place and state ------------------------------------------------------------------------- */
@@ -123,7 +153,7 @@ bool manifest_apply(const json_t *manifest, size_t campaign, struct compare_run 
 		return true;
 	take_place(manifest, campaign, run);
 	return take_state(manifest, run) && check_after(manifest, run) && check_records(manifest, run) &&
-	       manifest_flatten(run->settings, "", json_object_get(manifest, "settings"));
+	       manifest_flatten(run->settings, json_object_get(manifest, "settings"));
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------- */

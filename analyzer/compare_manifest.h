@@ -10,8 +10,9 @@
  */
 bool manifest_apply(const json_t *manifest, size_t campaign, struct compare_run *run);
 
-/* Copies `value` into `flat` as text, objects member by member below `key`; null is left out: unknown. */
-bool manifest_flatten(json_t *flat, const char *key, const json_t *value);
+/* Copies the members of `settings` into `flat` as text, under keys joined by dots; null is left out: unknown.
+ * False where memory is short. */
+bool manifest_flatten(json_t *flat, const json_t *settings);
 
 /* The manifest in the folder of `path`; NULL where there is none. One that cannot be read sets `error`. */
 json_t *manifest_beside(const char *path, struct error *error);
