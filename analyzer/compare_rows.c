@@ -217,7 +217,8 @@ static double worst_error_rate(const struct compare *compare, const struct compa
 static bool fill_side(const struct compare *compare, const struct compare_row *row, size_t arm,
 		      const struct readings *readings, struct compare_side *side)
 {
-	*side = (struct compare_side){.arm = arm, .n = readings->count, .min = NAN, .max = NAN};
+	*side = (struct compare_side){.arm = arm, .min = NAN, .max = NAN};
+	side->n = readings->items ? readings->count : 0;
 	side->values = malloc((side->n + 1) * sizeof *side->values);
 	if (!side->values)
 		return false;

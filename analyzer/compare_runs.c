@@ -8,7 +8,8 @@
 #include "analyzer/compare_manifest.h"
 #include "analyzer/warmup.h"
 
-#define ABOVE_MIN 10 /* operations above a percentile */
+#define ABOVE_MIN 10   /* operations above a percentile */
+#define THROTTLED 0.98 /* of -target: reached */
 
 /* ---- values ------------------------------------------------------------------------------------------ */
 
@@ -149,6 +150,18 @@ static bool is_load(const struct ycsb_run *run)
 	return run->phase == YCSB_PHASE_LOAD || (run->phase == YCSB_PHASE_UNKNOWN && inserts);
 }
 
+/* Such a client cannot be faster than it was told to be. */
+static bool find_throttle(struct compare_run *out, const struct ycsb_run *run)
+{
+	if (!(run->target_ops_s > 0) || run->throughput_ops_s < THROTTLED * run->target_ops_s)
+		return true;
+	return run_add_finding(
+		out, "throttled", YCSB_WARNING,
+		"the client was throttled to %.6g ops/s and reached it: latencies can be compared, "
+		"throughput cannot",
+		run->target_ops_s);
+}
+
 static bool take_values(struct compare_run *out, const struct ycsb_run *run, bool trim)
 {
 	if (!take_throughput(out, run, trim) ||
@@ -183,7 +196,8 @@ static bool take_run(struct compare *compare, size_t arm, const struct ycsb_file
 	out->use = is_load(run) ? RUN_LOAD : audit.worst == YCSB_INVALID ? RUN_INVALID : RUN_USED;
 	take_times(out, run);
 	put_ycsb_settings(out->settings, run);
-	return take_findings(out, &audit) && take_values(out, run, compare->settings.trim_warmup) &&
+	return take_findings(out, &audit) && find_throttle(out, run) &&
+	       take_values(out, run, compare->settings.trim_warmup) &&
 	       manifest_apply(origin->manifest, origin->campaign, out);
 }
 

@@ -159,6 +159,21 @@ Test(compare_campaign, a_damaged_manifest_is_named_and_left_out)
 	cr_assert_eq(compare.rows[0].base.n, 2);
 }
 
+Test(compare_campaign, a_client_that_was_throttled_is_flagged)
+{
+	add_blocks(2, OFF, ON);
+	size_t bytes;
+	char path[700], name[64];
+	snprintf(name, sizeof name, "runs/0001/ycsb.txt");
+	snprintf(path, sizeof path, "%s/%s", campaign_folder, name);
+	char *text = (char *)support_read_file(path, &bytes);
+	campaign_write(name, "java site.ycsb.Client -t -threads 4 -target 4800 %.*s", (int)bytes, text);
+	free(text);
+	read_campaign();
+	cr_assert(has_flag(&compare.rows[0], "throttled"));
+	cr_assert_not(has_flag(&compare.rows[1], "throttled"));
+}
+
 Test(compare_campaign, two_campaigns_have_different_blocks)
 {
 	add_blocks(3, OFF, ON);
