@@ -196,10 +196,19 @@ static bool now_uncovered(struct hugeplaces *places, const struct transition *st
 	return (old && !ended) || first_seen(places, step);
 }
 
+/* hugetlb pages come and go whole, by other rules. */
+static bool is_hugetlb(const struct hugeplaces *places, const struct transition *step)
+{
+	const struct smaps_record *record = step->before.covered || step->after.covered
+						    ? pages_smaps_at(places->pages, step->address)
+						    : NULL;
+	return record && record->flags & SMAPS_HUGETLB;
+}
+
 static bool pass(struct hugeplaces *places, const struct transition *step)
 {
 	const struct region *found = regionmap_at(&places->map, step->address);
-	if (!found && !step->before.there && !step->after.there)
+	if ((!found && !step->before.there && !step->after.there) || is_hugetlb(places, step))
 		return true;
 	struct region old = found ? *found : (struct region){0}; /* the tree changes below */
 	const struct region *kept = found ? &old : NULL;

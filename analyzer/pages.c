@@ -73,8 +73,16 @@ bool pages_tell(struct pages *pages, struct pages_change change)
 
 /* ---- one look ----------------------------------------------------------------------------------------- */
 
-/* Notes that [start, end) was looked at now; *since becomes the time of the oldest look there, 0 where there
- * is a part without one. */
+static bool put_looked(struct pages *pages, uint64_t start, uint64_t end, uint64_t time)
+{
+	return regionmap_put(&pages->looked, &(struct region){.start = start, .end = end, .file = time});
+}
+
+/*
+ * Notes that a range was looked at now; *since becomes the time of the oldest look there, 0 where there is a
+ * part without one. "Unchanged" says nothing about such a part: what it is as before is not in the trace (a
+ * flight recorder's beginning is overwritten).
+ */
 static bool renew(struct pages *pages, const struct page_look *look, uint64_t *since)
 {
 	uint64_t at = look->start, oldest = UINT64_MAX;
@@ -85,10 +93,11 @@ static bool renew(struct pages *pages, const struct page_look *look, uint64_t *s
 		const struct region *old = &pages->cut.items[i];
 		oldest = old->start != at ? 0 : old->file < oldest ? old->file : oldest;
 		at = old->end;
+		if (look->unchanged && !put_looked(pages, old->start, old->end, look->time))
+			return false;
 	}
 	*since = at == look->end ? oldest : 0;
-	return regionmap_put(&pages->looked,
-			     &(struct region){.start = look->start, .end = look->end, .file = look->time});
+	return look->unchanged || put_looked(pages, look->start, look->end, look->time);
 }
 
 static bool apply_look(struct pages *pages, const struct page_look *look)

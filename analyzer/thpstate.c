@@ -156,7 +156,9 @@ static bool set(struct thpstate *state, struct thp_value *value, const char *tex
 		return true;
 	if (value->first && !value->counter && !note_change(state, value, text, time))
 		return false;
-	if (!copy_text(text, &copy) || (!value->first && !copy_text(text, &value->first)))
+	if (!value->first && !copy_text(text, &value->first))
+		return false;
+	if (!copy_text(text, &copy))
 		return false;
 	if (value->counter && text) {
 		value->count = number_of(text);

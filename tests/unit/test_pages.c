@@ -103,6 +103,30 @@ Test(pages, an_unchanged_range_is_as_new_as_its_last_look)
 	support_picture_close(&picture);
 }
 
+static void write_late(struct support_trace *trace)
+{
+	support_look(trace, &support_machine, 100, BASE, BASE + 2 * HUGE, NULL);
+	support_look(trace, &support_machine, 200, BASE + HUGE, BASE + 2 * HUGE,
+		     (struct page_run[]){{BASE + HUGE, BASE + 2 * HUGE, LARGE}, {0}});
+	support_look(trace, &support_machine, 300, BASE, BASE + 4 * HUGE, NULL);
+}
+
+/* What is left of a flight recorder may begin so. */
+Test(pages, unchanged_says_nothing_where_nothing_was_known)
+{
+	struct support_picture picture = support_picture_open(write_late);
+	struct page_look_age look;
+	support_picture_until(&picture, 150);
+	cr_expect_not(pages_known(picture.pages));
+	support_picture_until(&picture, UINT64_MAX);
+	cr_assert(pages_looked_from(picture.pages, 0, &look));
+	cr_expect_eq(look.start, BASE + HUGE);
+	cr_expect_eq(look.end, BASE + 2 * HUGE);
+	cr_expect_eq(look.time, START + 300);
+	cr_expect_not(pages_looked_from(picture.pages, look.end, &look));
+	support_picture_close(&picture);
+}
+
 /* Looks of one block are applied when they were made, in whatever order their addresses are. */
 static void write_one_block(struct support_trace *trace)
 {
