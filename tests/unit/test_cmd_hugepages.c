@@ -170,6 +170,32 @@ Test(cmd_hugepages, nothing_known_is_null_and_said)
 	free(text);
 }
 
+static void write_sums(struct support_trace *trace)
+{
+	support_reading(trace, 100 * MS, 0, UINT64_MAX, support_layout_maps);
+	support_smaps(trace, 210 * MS, support_layout_smaps);
+	support_snapshot(trace, 500 * MS, NULL);
+}
+
+/* Nothing but smaps: what it cannot tell is null. */
+Test(cmd_hugepages, what_sums_cannot_tell_is_null)
+{
+	static const char *const unknown[] = {"huge_eligible_bytes", "eligible_reserved_bytes", "zero_bytes",
+					      "eligible_swapped_bytes"};
+	static const char *const causes[] = {"unaligned-edge", "broken", "fallback", "waiting-for-collapse",
+					     "not-faulted"};
+	json_t *object = run_json(support_coverage_trace("pmd_size_bytes=2097152\n", write_sums), 0);
+	json_t *row = item(object, "snapshots", 0);
+	cr_expect_str_eq(json_string_value(json_object_get(object, "source")), "smaps");
+	for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+		cr_expect(json_is_null(json_object_get(row, unknown[i])), "%s", unknown[i]);
+	for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+		cr_expect(json_is_null(json_object_get(json_object_get(row, "causes"), causes[i])), "%s",
+			  causes[i]);
+	cr_expect_eq(number(json_object_get(row, "causes"), "file"), 0);
+	json_decref(object);
+}
+
 Test(cmd_hugepages, damage_is_passed_over_and_said)
 {
 	json_t *object = run_json(support_coverage_trace(NULL, write_damaged), ERROR_INPUT);
