@@ -52,10 +52,11 @@ static void print_spots(const struct document *document, const struct compare *c
 			const struct compare_knee *knee)
 {
 	char room[384], percent[WORDS_PERCENT_BYTES], low[WORDS_PERCENT_BYTES], high[WORDS_PERCENT_BYTES];
+	char number[COMPARE_NUMBER_BYTES];
 	struct words words = {room, sizeof room, 0};
-	words_add(&words, "%s%s%s: peak %.5g ops/s at %llu threads%s", knee->workload,
-		  *knee->workload ? ", " : "", compare->arms[knee->arm].label, knee->peak_ops_s,
-		  (unsigned long long)knee->peak_threads,
+	words_add(&words, "%s%s%s: peak %s ops/s at %llu threads%s", knee->workload,
+		  *knee->workload ? ", " : "", compare->arms[knee->arm].label,
+		  compare_number(number, knee->peak_ops_s), (unsigned long long)knee->peak_threads,
 		  knee->peak_is_last ? " (the last level: no knee in the tested range)" : "");
 	words_add(&words, "; sweet spot %llu threads", (unsigned long long)knee->sweet_threads);
 	if (knee->sweet_threads != knee->peak_threads)

@@ -106,32 +106,37 @@ static bool read_samples(struct compare_series *series, struct csv *csv, double 
 	return true;
 }
 
-static bool start_series(struct compare *compare, const char *argument, const char **path,
-			 struct compare_series **series, struct error *error)
+/* A new series of the argument's name; NULL, with `error` set. */
+static struct compare_series *start_series(struct compare *compare, const char *argument, const char **path,
+					   struct error *error)
 {
 	const char *equals = strchr(argument, '=');
 	size_t length = equals ? (size_t)(equals - argument) : 0;
-	if (length == 0 || length >= COMPARE_LABEL_BYTES || equals[1] == 0)
-		return error_set(error, ERROR_USAGE, NULL, ERROR_NO_OFFSET,
-				 "--series takes NAME=FILE.csv (the name at most %d bytes), not '%s'",
-				 COMPARE_LABEL_BYTES - 1, argument);
-	if (compare->series_count == COMPARE_SERIES_MAX)
-		return error_set(error, ERROR_USAGE, NULL, ERROR_NO_OFFSET, "more than %d series",
-				 COMPARE_SERIES_MAX);
-	*series = &compare->series[compare->series_count++];
-	**series = (struct compare_series){0};
-	memcpy((*series)->name, argument, length);
+	if (length == 0 || length >= COMPARE_LABEL_BYTES || equals[1] == 0) {
+		error_set(error, ERROR_USAGE, NULL, ERROR_NO_OFFSET,
+			  "--series takes NAME=FILE.csv (the name at most %d bytes), not '%s'",
+			  COMPARE_LABEL_BYTES - 1, argument);
+		return NULL;
+	}
+	if (compare->series_count == COMPARE_SERIES_MAX) {
+		error_set(error, ERROR_USAGE, NULL, ERROR_NO_OFFSET, "more than %d series",
+			  COMPARE_SERIES_MAX);
+		return NULL;
+	}
+	struct compare_series *series = &compare->series[compare->series_count++];
+	*series = (struct compare_series){0};
+	memcpy(series->name, argument, length);
 	*path = equals + 1;
-	return true;
+	return series;
 }
 
 bool compare_add_series(struct compare *compare, const char *argument, struct error *error)
 {
-	const char *path = NULL;
-	struct compare_series *series = NULL;
+	const char *path = "";
 	struct csv csv = {0};
 	double factor;
-	if (!start_series(compare, argument, &path, &series, error))
+	struct compare_series *series = start_series(compare, argument, &path, error);
+	if (!series)
 		return false;
 	series->meaning = meaning_of(series->name, &factor);
 	csv.file = fopen(path, "r");

@@ -229,8 +229,10 @@ static void say_undecided(const struct compare *compare, const struct verdict_fa
 		words_add(words, "p is %.2g alone and %.2g among %zu comparisons; ", ratio->p,
 			  facts->p_adjusted, compare->family);
 	say_units(facts, words);
+	if (facts->reach->noise.method == RATIO_NONE)
+		return;
 	if (isnan(facts->reach->detectable))
-		words_add(words, " do not tell");
+		words_add(words, " cannot show even 1000%%");
 	else
 		words_add(words, " cannot show less than %s%%", words_percent(by, facts->reach->detectable));
 }

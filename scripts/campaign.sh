@@ -295,7 +295,7 @@ run_plan_rows() {
 evaluate() {
 	if "$analyzer" compare --help >/dev/null 2>&1; then
 		say
-		"$analyzer" compare "$folder" || warn "mtrace-analyze compare $folder ended with status $?"
+		"$analyzer" compare "$folder" --report "$folder/report" || warn "mtrace-analyze compare $folder ended with status $?"
 	fi
 }
 
