@@ -346,6 +346,10 @@ static bool read_table(struct table *table, const char *columns, struct error *e
 	while (csv_next(&table->csv, &out_of_memory))
 		if (!take_row(table, error))
 			return false;
+	if (table->csv.cut_off)
+		return error_set(error, ERROR_INPUT, table->path, table->csv.offset_bytes,
+				 "line %llu: the file ends within quotes that open there",
+				 (unsigned long long)table->csv.line);
 	return !out_of_memory || compare_out_of_memory(error);
 }
 

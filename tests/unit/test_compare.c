@@ -226,6 +226,7 @@ Test(compare, tables_that_cannot_be_read)
 		{HEADER "a,4,10\n", "speed=threads", "'speed' is nothing that is compared", ERROR_USAGE},
 		{HEADER "a,4,10\n", "threads", "--columns takes KEY=COLUMN", ERROR_USAGE},
 		{"", NULL, "the file is empty", ERROR_INPUT},
+		{HEADER "a,4,10\nb,4,10\n\"c,4,10\n", NULL, "ends within quotes", ERROR_INPUT},
 		{"phase,arm,throughput_ops_s,valid\nrun,a,1,0\nrun,b,1,0\n", NULL, "no run that can be used",
 		 ERROR_INPUT},
 	};
