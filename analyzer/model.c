@@ -89,55 +89,6 @@ void row_take_sites(struct model_row *row, const struct live_site *sites, size_t
 	}
 }
 
-/* ---- names of sites ---------------------------------------------------------------------------------- */
-
-/* Frames that say nothing about who allocates: operator new, containers, the allocator itself. */
-static bool frame_is_plumbing(const struct symbol_frame *frame)
-{
-	static const char *const starts[] = {
-		"operator new", "operator delete", "std::", "__gnu_cxx::",	 "void std::",
-		"void* std::",	"decltype",	   "_Zn",   "boost::container::"};
-	static const char *const names[] = {"malloc",	      "calloc",	       "realloc", "reallocarray",
-					    "posix_memalign", "aligned_alloc", "memalign"};
-	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-		if (strncmp(frame->name, starts[i], strlen(starts[i])) == 0)
-			return true;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(frame->name, names[i]) == 0)
-			return true;
-	return false;
-}
-
-static char *site_name_of_frames(const struct symbol_stack *stack)
-{
-	size_t inner = 0;
-	while (inner + 1 < stack->depth && frame_is_plumbing(stack->frames[inner]))
-		inner++;
-	char *name = NULL;
-	int length;
-	if (inner + 1 < stack->depth)
-		length = asprintf(&name, "%s < %s", stack->frames[inner]->name,
-				  stack->frames[inner + 1]->name);
-	else
-		length = asprintf(&name, "%s", stack->frames[inner]->name);
-	return length < 0 ? NULL : name;
-}
-
-char *site_name(struct symbols *symbols, const struct trace *trace, uint32_t stack_id)
-{
-	struct trace_stack stack;
-	if (stack_id == 0)
-		return strdup("(no stack recorded)");
-	if (!trace_stack(trace, stack_id, &stack) || stack.depth == 0)
-		return strdup("(stack not in the trace)");
-	struct symbol_stack names;
-	if (!symbols_stack(symbols, &stack, &names))
-		return NULL;
-	char *name = names.depth ? site_name_of_frames(&names) : strdup("(inside of the shim)");
-	symbol_stack_free(&names);
-	return name;
-}
-
 /* ---- invariants -------------------------------------------------------------------------------------- */
 
 static const char *row_check(const struct model_row *row, const struct model_row *next,

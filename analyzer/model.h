@@ -141,4 +141,10 @@ bool timeline_finish(struct timeline *timeline);
  */
 char *site_name(struct symbols *symbols, const struct trace *trace, uint32_t stack_id);
 
+/* Once a trace has been read: the sites of its rows, from `first_row` on, go by the live map's index until
+ * now, and by that of timeline->sites from here on. Stacks of one name become one site. False where memory is
+ * short. */
+bool timeline_name_sites(struct timeline *timeline, size_t first_row, const struct livemap *map,
+			 const struct trace *trace, struct symbols *symbols);
+
 #endif

@@ -269,68 +269,7 @@ static bool pass_events(struct pass *pass, struct merge *merge, struct error *er
 	return error->code == ERROR_NONE;
 }
 
-/* ---- names of the sites that were kept --------------------------------------------------------------- */
-
-/* The index of `name` among the timeline's sites, which takes it over. SIZE_MAX where memory is short. */
-static size_t timeline_site(struct timeline *timeline, char *name)
-{
-	for (size_t i = 0; i < timeline->site_count; i++)
-		if (strcmp(timeline->sites[i], name) == 0) {
-			free(name);
-			return i;
-		}
-	char **sites = realloc(timeline->sites, (timeline->site_count + 1) * sizeof *sites);
-	if (!sites) {
-		free(name);
-		return SIZE_MAX;
-	}
-	timeline->sites = sites;
-	sites[timeline->site_count] = name;
-	return timeline->site_count++;
-}
-
-/* Stacks of one name become one site, in the row's order. */
-static void row_rename_sites(struct model_row *row, const uint32_t *renamed)
-{
-	struct model_row old = *row;
-	row->site_count = 0;
-	for (uint32_t i = 0; i < old.site_count; i++) {
-		uint32_t site = renamed[old.sites[i].site], at = 0;
-		while (at < row->site_count && row->sites[at].site != site)
-			at++;
-		if (at == row->site_count)
-			row->sites[row->site_count++] = (struct site_level){site, 0, 0};
-		struct site_level grown = {site, row->sites[at].live_bytes + old.sites[i].live_bytes,
-					   row->sites[at].huge_bytes + old.sites[i].huge_bytes};
-		for (; at > 0 && row->sites[at - 1].live_bytes < grown.live_bytes; at--)
-			row->sites[at] = row->sites[at - 1];
-		row->sites[at] = grown;
-	}
-}
-
-/* renamed[livemap's index] = the timeline's, for those that stand in a row. */
-static bool pass_name_rows(struct pass *pass, struct symbols *symbols, uint32_t *renamed)
-{
-	size_t count;
-	const struct live_site *sites = livemap_sites(pass->map, &count);
-	for (size_t i = 0; i < count; i++)
-		renamed[i] = UINT32_MAX;
-	for (size_t r = pass->first_row; r < pass->timeline->row_count; r++) {
-		struct model_row *row = &pass->timeline->rows[r];
-		for (uint32_t i = 0; i < row->site_count; i++) {
-			uint32_t site = row->sites[i].site;
-			if (renamed[site] != UINT32_MAX)
-				continue;
-			char *name = site_name(symbols, pass->stage->trace, sites[site].stack_id);
-			size_t index = name ? timeline_site(pass->timeline, name) : SIZE_MAX;
-			if (index == SIZE_MAX)
-				return false;
-			renamed[site] = (uint32_t)index;
-		}
-		row_rename_sites(row, renamed);
-	}
-	return true;
-}
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 static bool keep_unmatched(struct stage *stage, const struct symbols *symbols)
 {
@@ -349,13 +288,11 @@ static bool keep_unmatched(struct stage *stage, const struct symbols *symbols)
 
 static bool pass_names(struct pass *pass, const struct symbol_options *options, struct error *error)
 {
-	size_t count;
-	livemap_sites(pass->map, &count);
 	struct symbols *symbols = symbols_create(pass->stage->trace, options);
-	uint32_t *renamed = malloc((count + 1) * sizeof *renamed);
-	bool fine = symbols && renamed && pass_name_rows(pass, symbols, renamed) &&
+	bool fine = symbols &&
+		    timeline_name_sites(pass->timeline, pass->first_row, pass->map, pass->stage->trace,
+					symbols) &&
 		    stage_memory_render(pass->stage, symbols, error) && keep_unmatched(pass->stage, symbols);
-	free(renamed);
 	symbols_free(symbols);
 	return fine ? true : out_of_memory(error);
 }
