@@ -126,9 +126,9 @@ static bool series_fill(struct aligned_series *series, const struct model *model
 	return fine;
 }
 
-static bool is_tested(const struct model *model, enum series_id id)
+static bool is_tested(const struct model *model, size_t timeline, enum series_id id)
 {
-	if (!series_infos[id].correlated)
+	if (!series_infos[id].correlated || series_from_server(id) != model->timelines[timeline].server)
 		return false;
 	for (size_t t = 0; series_infos[id].optional && t < model->timeline_count; t++)
 		for (size_t r = 0; r < model->timelines[t].row_count; r++)
@@ -145,7 +145,7 @@ static bool all_series_fill(const struct model *model, const struct alignment *a
 		return false;
 	for (size_t t = 0; t < model->timeline_count; t++) {
 		for (size_t id = 0; id < SERIES_COUNT; id++) {
-			if (!is_tested(model, (enum series_id)id))
+			if (!is_tested(model, t, (enum series_id)id))
 				continue;
 			struct aligned_series *series = &out->series[out->series_count++];
 			*series = (struct aligned_series){t, (enum series_id)id, NULL};

@@ -8,6 +8,7 @@
 
 #include "analyzer/command.h"
 #include "analyzer/json.h"
+#include "analyzer/model_ftdc.h"
 #include "analyzer/report_csv.h"
 #include "analyzer/report_html.h"
 #include "analyzer/report_json.h"
@@ -16,7 +17,7 @@
 
 struct report_options {
 	const char *directory;
-	struct string_list ycsb;
+	struct string_list ycsb, ftdc;
 	double ycsb_offset_s; /* NaN: not given */
 	const char *ycsb_start;
 	struct symbol_options symbols;
@@ -143,6 +144,23 @@ static bool read_traces(const struct report_options *options, const char *const 
 	return true;
 }
 
+static bool read_servers(const struct report_options *options, struct report *report, struct error *error)
+{
+	const struct string_list *list = &options->ftdc;
+	report->servers = calloc(list->count + 1, sizeof *report->servers);
+	if (!report->servers)
+		return out_of_memory(error);
+	for (size_t i = 0; i < list->count; i++) {
+		struct error wrong = {0};
+		struct report_server *server = &report->servers[report->server_count];
+		if (model_add_ftdc(&report->model, list->items[i], server, &wrong))
+			report->server_count++;
+		else if (!leave_out(report, &wrong, error))
+			return false;
+	}
+	return true;
+}
+
 /* A client is presumed to have run on the traced machine; where machines differ, nothing is presumed. */
 static void take_traced_zone(struct report *report)
 {
@@ -167,6 +185,8 @@ static bool read_all(const struct report_options *options, const char *const *tr
 	if (!read_client(options, report, error) || !read_traces(options, traces, trace_count, report, error))
 		return false;
 	take_traced_zone(report);
+	if (!read_servers(options, report, error))
+		return false;
 	if (!align(report->files, report->file_count, &report->model, &report->alignment) ||
 	    !align_correlate(&report->model, &report->alignment, &report->aligned) ||
 	    !findings_collect(report))
@@ -209,6 +229,9 @@ static void report_free(struct report *report)
 	findings_free(&report->findings);
 	for (size_t i = 0; i < report->file_count; i++)
 		ycsb_file_free(&report->files[i]);
+	for (size_t i = 0; i < report->server_count; i++)
+		json_decref(report->servers[i].summary);
+	free(report->servers);
 	free(report->files);
 	free(report->figures);
 	model_free(&report->model);
@@ -219,6 +242,9 @@ static void report_free(struct report *report)
 static int finish(const struct report *report)
 {
 	int status = report->inputs_left_out ? ERROR_INPUT : ERROR_NONE;
+	for (size_t i = 0; i < report->server_count; i++)
+		if (report->servers[i].damaged)
+			status = ERROR_INPUT;
 	for (size_t i = 0; i < report->model.stage_count; i++) {
 		int one = command_finish(report->model.stages[i].trace);
 		status = one > status ? one : status;
@@ -231,7 +257,9 @@ static int run(const struct report_options *options, const char *const *traces, 
 	struct error error = {0};
 	struct report report = {
 		.directory = options->directory,
-		.inputs = {{traces, trace_count}, {options->ycsb.items, options->ycsb.count}},
+		.inputs = {{traces, trace_count},
+			   {options->ycsb.items, options->ycsb.count},
+			   {options->ftdc.items, options->ftdc.count}},
 	};
 	int status;
 	if (take_ycsb_options(options, &report.ycsb_options, &error) &&
@@ -253,6 +281,10 @@ int cmd_report(int argc, char **argv)
 		{"ycsb", 0, OPTION_LIST, &options.ycsb, "FILE",
 		 "output of YCSB or go-ycsb; may be given several times, stderr and stdout of a run apart "
 		 "too"},
+		{"ftdc", 0, OPTION_LIST, &options.ftdc, "DIR",
+		 "diagnostic.data of the traced mongod, or of a member of its replica set; may be given "
+		 "several "
+		 "times"},
 		{"ycsb-offset", 0, OPTION_SECONDS, &options.ycsb_offset_s, "S",
 		 "seconds east of UTC of the client's clock (default: the traced machine's zone; this "
 		 "machine's where that is not known)"},
@@ -281,5 +313,6 @@ int cmd_report(int argc, char **argv)
 		status = run(&options, (const char *const *)argv + first, (size_t)(argc - first));
 	}
 	string_list_free(&options.ycsb);
+	string_list_free(&options.ftdc);
 	return status;
 }

@@ -126,8 +126,36 @@ static bool find_rseq_failed(struct report *report, const struct stage *stage,
 			    rseq->text);
 }
 
+static bool find_server(struct report *report, const struct report_server *server)
+{
+	struct finding_list *list = &report->findings;
+	if (!server->overlaps &&
+	    !findings_add(
+		    list, "ftdc-no-overlap",
+		    "%s: no sample lies within the time of the traces: it gives no series. Is it of the "
+		    "same time, and are the clocks of both machines right?",
+		    server->path))
+		return false;
+	if (server->per_cpu == PER_CPU_ZERO)
+		return findings_add(
+			list, "capacity-zero",
+			"%s: mongod's own data: TCMalloc's caches per CPU are in use, with a capacity of "
+			"0. `mtrace-analyze doctor --ftdc` says what mends it.",
+			server->path);
+	if (server->per_cpu == PER_CPU_INACTIVE)
+		return findings_add(
+			list, "per-thread-caches",
+			"%s: mongod's own data: TCMalloc could not have rseq, and uses caches per thread "
+			"instead. `mtrace-analyze doctor --ftdc` says what mends it.",
+			server->path);
+	return true;
+}
+
 bool findings_collect_allocator(struct report *report)
 {
+	for (size_t i = 0; i < report->server_count; i++)
+		if (!find_server(report, &report->servers[i]))
+			return false;
 	for (size_t i = 0; i < report->model.stage_count; i++) {
 		const struct stage *stage = &report->model.stages[i];
 		struct rseq_verdict rseq = rseq_judge(stage->trace, &stage->rseq);

@@ -51,6 +51,18 @@ struct model_row *timeline_append(struct timeline *timeline, int64_t start_ns, c
 	return row;
 }
 
+struct model_row *timeline_append_interval(struct timeline *timeline, int64_t start_ns, int64_t end_ns)
+{
+	struct model_row *row = timeline_room(timeline);
+	if (!row)
+		return NULL;
+	*row = (struct model_row){.start_ns = start_ns, .end_ns = end_ns};
+	for (size_t i = 0; i < SERIES_COUNT; i++)
+		row->values[i] = NAN;
+	timeline->row_count++;
+	return row;
+}
+
 bool timeline_finish(struct timeline *timeline)
 {
 	timeline->usual_interval_s = NAN;

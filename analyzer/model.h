@@ -86,6 +86,7 @@ struct stage {
 
 struct timeline {
 	char label[96]; /* "mongod, pid 4711"; "[2] mongod, pid 4711" where there are several */
+	bool server;	/* not a trace's: what mongod recorded of itself (model_ftdc.h) */
 	bool estimated; /* sample mode: live bytes and size classes are estimates */
 	bool stacks;	/* at least one allocation has a stack */
 	struct model_row *rows;
@@ -130,6 +131,9 @@ const char *model_check(const struct model *model);
  */
 struct model_row *timeline_append(struct timeline *timeline, int64_t start_ns, const struct snapshot *before,
 				  const struct snapshot *after, bool *skipped);
+
+/* Appends an interval of which nothing is known yet: all values NaN. NULL where memory is short. */
+struct model_row *timeline_append_interval(struct timeline *timeline, int64_t start_ns, int64_t end_ns);
 
 /* The largest sites of `sites` into the row; indices are those of `sites`. */
 void row_take_sites(struct model_row *row, const struct live_site *sites, size_t count);

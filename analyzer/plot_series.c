@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/format.h"
+#include "analyzer/plot_figures.h"
 #include "analyzer/plot_script.h"
 
 /* ---- data: rows of one timeline, throughput of all segments ------------------------------------------ */
@@ -109,140 +110,7 @@ static void write_clients(FILE *script, struct plotted *plotted)
 	script_data_end(script);
 }
 
-/* ---- figures: which series share a panel ------------------------------------------------------------------
- */
-
-struct line_plan {
-	enum series_id series;
-	enum plot_color color;
-	const char *title;
-	bool dashed;
-	bool points;
-	enum series_id upper; /* the other edge of an area; SERIES_THROUGHPUT (0): a line */
-};
-
-/* Lists end with an entry without title or unit. */
-struct panel_plan {
-	const char *unit;
-	double height;
-	struct line_plan lines[PLOT_LINES_MAX + 1];
-};
-
-#define PANELS_MAX 5
-
-struct figure_plan {
-	const char *name;
-	const char *caption;
-	unsigned height_px;
-	bool client;	      /* about the client alone: drawn once */
-	enum series_id needs; /* of no use without it; NEEDS_ANY: without any of its lines */
-	struct panel_plan panels[PANELS_MAX + 1];
-};
-
-#define LINE(series_, color_, title_)                                                                        \
-	{                                                                                                    \
-		.series = series_, .color = color_, .title = title_                                          \
-	}
-#define DASHED(series_, color_, title_)                                                                      \
-	{                                                                                                    \
-		.series = series_, .color = color_, .title = title_, .dashed = true                          \
-	}
-#define POINTS(series_, color_, title_)                                                                      \
-	{                                                                                                    \
-		.series = series_, .color = color_, .title = title_, .points = true                          \
-	}
-#define AREA(low_, high_, color_, title_)                                                                    \
-	{                                                                                                    \
-		.series = low_, .upper = high_, .color = color_, .title = title_                             \
-	}
-
-#define NEEDS_ANY SERIES_THROUGHPUT
-
-/* clang-format off */
-static const struct figure_plan figure_plans[] = {
-	{ "overview", "Throughput above memory, allocator calls, region calls and page faults", 980, false, NEEDS_ANY, {
-		{ "ops/s", 1.15, {
-			LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
-		{ "bytes", 1.15, {
-			LINE(SERIES_RSS, PLOT_VERMILLION, "RSS"),
-			AREA(SERIES_LIVE_LOW, SERIES_LIVE_HIGH, PLOT_BLUE, "live bytes, 95% interval"),
-			LINE(SERIES_LIVE, PLOT_BLUE, "live bytes"),
-			LINE(SERIES_HUGE, PLOT_GREEN, "AnonHugePages")} },
-		{ "calls/s", 1, {
-			LINE(SERIES_ALLOCS, PLOT_BLUE, "allocations"),
-			DASHED(SERIES_FREES, PLOT_VERMILLION, "frees"),
-			LINE(SERIES_REALLOCS, PLOT_GREEN, "reallocs")} },
-		{ "calls/s", 1, {
-			LINE(SERIES_MMAPS, PLOT_BLUE, "mmap"),
-			LINE(SERIES_MUNMAPS, PLOT_VERMILLION, "munmap"),
-			LINE(SERIES_MADVISES, PLOT_GREEN, "madvise"),
-			LINE(SERIES_MPROTECTS, PLOT_PURPLE, "mprotect"),
-			LINE(SERIES_BRKS, PLOT_ORANGE, "brk")} },
-		{ "faults/s", 1, {
-			LINE(SERIES_MINOR_FAULTS, PLOT_BLUE, "minor faults"),
-			LINE(SERIES_MAJOR_FAULTS, PLOT_VERMILLION, "major faults")} } } },
-	{ "latency", "Throughput above the client's latency: mean, and the p99 of the slowest operation", 620, true, NEEDS_ANY, {
-		{ "ops/s", 1, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
-		{ "us", 1, {LINE(SERIES_LATENCY_MEAN, PLOT_BLUE, "mean latency")} },
-		{ "us", 1, {LINE(SERIES_LATENCY_P99, PLOT_VERMILLION, "p99, slowest operation")} } } },
-	{ "cpu", "Allocated bytes, CPU time, context switches, CPU migrations and threads", 900, false, NEEDS_ANY, {
-		{ "bytes/s", 1, {LINE(SERIES_ALLOC_BYTES, PLOT_BLUE, "allocated bytes")} },
-		{ "CPUs", 1, {
-			LINE(SERIES_CPU_USER, PLOT_BLUE, "user"),
-			LINE(SERIES_CPU_SYSTEM, PLOT_VERMILLION, "system"),
-			LINE(SERIES_WRITER_CPU, PLOT_GREEN, "trace writer")} },
-		{ "switches/s", 1, {
-			LINE(SERIES_VOLUNTARY, PLOT_BLUE, "voluntary"),
-			LINE(SERIES_INVOLUNTARY, PLOT_VERMILLION, "involuntary")} },
-		{ "migrations/s", 0.8, {LINE(SERIES_MIGRATIONS, PLOT_BLUE, "migrations seen")} },
-		{ "threads", 0.8, {LINE(SERIES_THREADS, PLOT_BLUE, "threads")} } } },
-	{ "tcmalloc", "What the allocator says of itself: heap, free memory in its tiers, misses of per-CPU caches", 820, false, NEEDS_ANY, {
-		{ "bytes", 1, {
-			LINE(SERIES_TCMALLOC_HEAP, PLOT_VERMILLION, "heap"),
-			LINE(SERIES_TCMALLOC_ALLOCATED, PLOT_BLUE, "allocated"),
-			LINE(SERIES_TCMALLOC_PAGEHEAP_UNMAPPED, PLOT_GREEN, "returned to the kernel")} },
-		{ "bytes", 1, {
-			LINE(SERIES_TCMALLOC_CPU_FREE, PLOT_BLUE, "per-CPU caches"),
-			LINE(SERIES_TCMALLOC_THREAD_FREE, PLOT_VERMILLION, "thread caches"),
-			LINE(SERIES_TCMALLOC_TRANSFER_FREE, PLOT_GREEN, "transfer cache"),
-			LINE(SERIES_TCMALLOC_CENTRAL_FREE, PLOT_PURPLE, "central cache"),
-			LINE(SERIES_TCMALLOC_PAGEHEAP_FREE, PLOT_ORANGE, "page heap")} },
-		{ "misses/s", 1, {
-			LINE(SERIES_TCMALLOC_UNDERFLOWS, PLOT_BLUE, "underflows"),
-			LINE(SERIES_TCMALLOC_OVERFLOWS, PLOT_VERMILLION, "overflows")} },
-		{ "ns/s", 0.8, {LINE(SERIES_TCMALLOC_LOCK_WAIT, PLOT_BLUE, "wait for its spinlocks")} } } },
-	{ "coverage", "Huge pages: what is resident, what could be and what is on them, and their shares", 780, false,
-	  SERIES_HUGE_MAPPED, {
-		{ "ops/s", 0.8, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
-		{ "bytes", 1, {
-			LINE(SERIES_RSS, PLOT_VERMILLION, "RSS"),
-			POINTS(SERIES_HUGE_ELIGIBLE, PLOT_BLUE, "could be on huge pages"),
-			POINTS(SERIES_HUGE_MAPPED, PLOT_GREEN, "on huge pages")} },
-		{ "%", 1, {
-			POINTS(SERIES_HUGE_COVERAGE, PLOT_GREEN, "of what is resident"),
-			POINTS(SERIES_HUGE_COVERAGE_ELIGIBLE, PLOT_BLUE, "of what could be")} },
-		{ "bytes", 0.8, {
-			POINTS(SERIES_HUGE_BROKEN, PLOT_PURPLE, "was on huge pages that are gone")} } } },
-	{ "unused", "Memory of the allocator: resident, on huge pages, and what no live block covers", 780, false,
-	  SERIES_ALLOCATOR_RESIDENT, {
-		{ "ops/s", 0.8, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
-		{ "bytes", 1, {
-			POINTS(SERIES_ALLOCATOR_RESIDENT, PLOT_VERMILLION, "resident, allocator"),
-			POINTS(SERIES_ALLOCATOR_HUGE, PLOT_GREEN, "of it on huge pages"),
-			LINE(SERIES_LIVE, PLOT_BLUE, "live bytes")} },
-		{ "bytes", 1, {
-			AREA(SERIES_UNUSED_LOW, SERIES_UNUSED_HIGH, PLOT_VERMILLION, "unused, 95% interval"),
-			POINTS(SERIES_UNUSED, PLOT_VERMILLION, "resident, no live block"),
-			AREA(SERIES_BLOAT_LOW, SERIES_BLOAT_HIGH, PLOT_GREEN, "bloat, 95% interval"),
-			POINTS(SERIES_BLOAT, PLOT_GREEN, "of it on huge pages")} },
-		{ "bytes", 0.8, {
-			LINE(SERIES_TCMALLOC_PAGEHEAP_FREE, PLOT_ORANGE, "free: page heap"),
-			LINE(SERIES_TCMALLOC_CPU_FREE, PLOT_BLUE, "free: per-CPU caches"),
-			LINE(SERIES_TCMALLOC_CENTRAL_FREE, PLOT_PURPLE, "free: central cache"),
-			LINE(SERIES_TCMALLOC_TRANSFER_FREE, PLOT_GREEN, "free: transfer cache"),
-			LINE(SERIES_TCMALLOC_THREAD_FREE, PLOT_VERMILLION, "free: thread caches")} } } },
-};
-/* clang-format on */
+/* ---- panels -------------------------------------------------------------------------------------------- */
 
 static bool from_client(enum series_id series)
 {
@@ -287,7 +155,9 @@ static void subtitle_of(const struct plotted *plotted, char *out)
 		snprintf(mean, sizeof mean, ", each point the mean of %zu intervals",
 			 plotted->rows_per_point);
 	snprintf(out, SUBTITLE_BYTES, "%s, from %s%s",
-		 plotted->timeline->estimated ? "sample mode" : "full mode",
+		 plotted->timeline->server	? "diagnostic data"
+		 : plotted->timeline->estimated ? "sample mode"
+						: "full mode",
 		 format_utc(start, plotted->report->model.start_ns), mean);
 }
 
@@ -357,7 +227,7 @@ static void write_frame(FILE *script, const char *name, const struct figure_plan
 
 size_t plot_series_figures(void)
 {
-	return sizeof figure_plans / sizeof *figure_plans;
+	return figure_plan_count;
 }
 
 const char *plot_series_name(size_t figure)
@@ -382,13 +252,24 @@ static bool has_value(const struct report *report, const struct timeline *timeli
 	return false;
 }
 
+/* Of timelines that are a server's own data, and of no others. */
+static bool about_server(const struct figure_plan *plan)
+{
+	for (const struct panel_plan *panel = plan->panels; panel->unit; panel++)
+		for (const struct line_plan *line = panel->lines; line->title; line++)
+			if (series_from_server(line->series))
+				return true;
+	return false;
+}
+
 bool plot_series_useful(size_t figure, const struct report *report, size_t index)
 {
 	const struct figure_plan *plan = &figure_plans[figure];
 	for (size_t i = 0; plan->client && i < index; i++)
 		if (report->model.timelines[i].row_count > 0)
 			return false; /* drawn with that one */
-	if (report->model.timelines[index].row_count == 0)
+	if (report->model.timelines[index].row_count == 0 ||
+	    report->model.timelines[index].server != about_server(plan))
 		return false;
 	if (plan->needs != NEEDS_ANY)
 		return has_value(report, &report->model.timelines[index], plan->needs);

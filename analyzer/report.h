@@ -11,6 +11,7 @@
 #include "analyzer/align.h"
 #include "analyzer/error.h"
 #include "analyzer/findings.h"
+#include "analyzer/ftdc_summary.h"
 #include "analyzer/model.h"
 #include "analyzer/ycsb.h"
 
@@ -19,6 +20,15 @@
 struct figure_file {
 	char name[40];
 	char caption[160];
+};
+
+/* A server's own data. */
+struct report_server {
+	const char *path;
+	json_t *summary; /* as `ftdc --json` has it */
+	bool overlaps;	 /* has samples in the time of the traces */
+	bool damaged;
+	enum ftdc_per_cpu per_cpu; /* of its newest sample */
 };
 
 #define REPORT_FIGURES_MAX 256
@@ -31,8 +41,11 @@ struct input_list {
 
 struct report {
 	const char *directory;
-	struct input_list inputs[2]; /* traces, and the client's files: no output may overwrite one */
-	bool inputs_left_out;	     /* one or more could not be read; findings name them */
+	/* Traces, the client's files, diagnostic data: no output may overwrite one. */
+	struct input_list inputs[3];
+	struct report_server *servers;
+	size_t server_count;
+	bool inputs_left_out; /* one or more could not be read; findings name them */
 	struct model model;
 	struct ycsb_file *files;
 	size_t file_count;

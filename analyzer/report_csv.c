@@ -37,23 +37,41 @@ static void put_time(FILE *file, const struct report *report, int64_t start_ns, 
 		(double)(end_ns - start_ns) / 1e9);
 }
 
-static void write_series(FILE *file, const struct report *report)
+/* Traces and servers have no series in common but the client's. */
+static bool has_column(enum series_id id, bool server)
+{
+	return series_infos[id].from_ycsb || series_from_server(id) == server;
+}
+
+static void write_rows(FILE *file, const struct report *report, bool server)
 {
 	fputs("trace,t_s,time_utc,interval_s", file);
 	for (size_t i = 0; i < SERIES_COUNT; i++)
-		fprintf(file, ",%s", series_infos[i].name);
+		if (has_column((enum series_id)i, server))
+			fprintf(file, ",%s", series_infos[i].name);
 	fputc('\n', file);
 	for (size_t t = 0; t < report->model.timeline_count; t++) {
 		const struct timeline *timeline = &report->model.timelines[t];
-		for (size_t r = 0; r < timeline->row_count; r++) {
+		for (size_t r = 0; r < timeline->row_count && timeline->server == server; r++) {
 			const struct model_row *row = &timeline->rows[r];
 			fprintf(file, "%zu", t + 1);
 			put_time(file, report, row->start_ns, row->end_ns);
 			for (size_t i = 0; i < SERIES_COUNT; i++)
-				put_value(file, row->values[i]);
+				if (has_column((enum series_id)i, server))
+					put_value(file, row->values[i]);
 			fputc('\n', file);
 		}
 	}
+}
+
+static void write_series(FILE *file, const struct report *report)
+{
+	write_rows(file, report, false);
+}
+
+static void write_servers(FILE *file, const struct report *report)
+{
+	write_rows(file, report, true);
 }
 
 static void write_aligned(FILE *file, const struct report *report)
@@ -226,6 +244,8 @@ static void write_unused(FILE *file, const struct report *report)
 
 bool report_csv_write(const struct report *report, struct error *error)
 {
+	if (report->server_count && !write_table(report, "server.csv", write_servers, error))
+		return false;
 	return write_table(report, "series.csv", write_series, error) &&
 	       write_table(report, "aligned.csv", write_aligned, error) &&
 	       write_table(report, "correlations.csv", write_correlations, error) &&

@@ -75,7 +75,7 @@ static json_t *series_object(const struct timeline *timeline, size_t trace, size
 	json_put_string(object, "unit", info->unit);
 	json_put_string(object, "title", info->title);
 	json_put_string(object, "kind", info->kind == SERIES_RATE ? "rate" : "level");
-	json_put_string(object, "source", info->from_ycsb ? "ycsb" : "trace");
+	json_put_string(object, "source", info->from_ycsb ? "ycsb" : timeline->server ? "ftdc" : "trace");
 	json_put_count(object, "trace", trace + 1);
 	json_put_bool(object, "estimated", is_estimate(timeline, series));
 	json_put_count(object, "points", range.known);
@@ -90,7 +90,9 @@ static json_t *series_array(const struct report *report)
 	json_t *array = json_array();
 	for (size_t t = 0; t < report->model.timeline_count; t++)
 		for (size_t s = 0; s < SERIES_COUNT; s++)
-			json_array_append_new(array, series_object(&report->model.timelines[t], t, s));
+			if (series_from_server((enum series_id)s) == report->model.timelines[t].server)
+				json_array_append_new(array,
+						      series_object(&report->model.timelines[t], t, s));
 	return array;
 }
 
@@ -170,11 +172,20 @@ static json_t *plots_array(const struct report *report)
 	return array;
 }
 
+static json_t *ftdc_array(const struct report *report)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < report->server_count; i++)
+		json_array_append(array, report->servers[i].summary);
+	return array;
+}
+
 json_t *report_json(const struct report *report)
 {
 	json_t *object = json_object();
 	put_traces(object, report);
 	json_put(object, "ycsb", report->file_count ? ycsb_object(report->files, report->file_count) : NULL);
+	json_put(object, "ftdc", ftdc_array(report));
 	json_put_null(object, "percpu");
 	json_put_null(object, "locks");
 	json_put(object, "regions", regions_array(report));

@@ -190,8 +190,8 @@ static void print_files(FILE *file, const struct report *report)
 	fprintf(file,
 		"  beside it: report.json, summary.txt, series.csv, aligned.csv, correlations.csv, "
 		"sizes.csv, sites.csv, unused.csv"
-		"%s\n",
-		report->figure_count ? ", plots/" : "");
+		"%s%s\n",
+		report->server_count ? ", server.csv" : "", report->figure_count ? ", plots/" : "");
 }
 
 void report_text_print(FILE *file, const struct report *report)

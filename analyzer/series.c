@@ -44,6 +44,12 @@
 		name_, title_, "bytes", SERIES_LEVEL, false, false, true                                     \
 	}
 
+#define SERVER_RATE(name_, title_, unit_) ALLOCATOR_RATE(name_, title_, unit_)
+#define SERVER_LEVEL(name_, title_, unit_)                                                                   \
+	{                                                                                                    \
+		name_, title_, unit_, SERIES_LEVEL, false, true, true                                        \
+	}
+
 const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_THROUGHPUT] = CLIENT_RATE("throughput_ops_s", "throughput", "ops/s"),
 	[SERIES_LATENCY_MEAN] = CLIENT_RATE("latency_mean_us", "mean latency", "us"),
@@ -134,6 +140,55 @@ const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_HUGE_COVERAGE] = MEMORY_SHARE("huge_coverage", "on huge pages, of what is resident"),
 	[SERIES_HUGE_COVERAGE_ELIGIBLE] =
 		MEMORY_SHARE("huge_coverage_eligible", "on huge pages, of what could be"),
+	[SERIES_SERVER_INSERTS] = SERVER_RATE("server_inserts_per_s", "inserts", "ops/s"),
+	[SERIES_SERVER_QUERIES] = SERVER_RATE("server_queries_per_s", "queries", "ops/s"),
+	[SERIES_SERVER_UPDATES] = SERVER_RATE("server_updates_per_s", "updates", "ops/s"),
+	[SERIES_SERVER_DELETES] = SERVER_RATE("server_deletes_per_s", "deletes", "ops/s"),
+	[SERIES_SERVER_GETMORES] = SERVER_RATE("server_getmores_per_s", "getmores", "ops/s"),
+	[SERIES_SERVER_COMMANDS] = SERVER_RATE("server_commands_per_s", "commands", "ops/s"),
+	[SERIES_SERVER_CONNECTIONS] = SERVER_LEVEL("server_connections", "connections", "connections"),
+	[SERIES_SERVER_FLOW_CONTROL] =
+		SERVER_RATE("server_flow_control_wait_share", "wait for flow control", "us/s"),
+	[SERIES_SERVER_LAG] = SERVER_LEVEL("server_replication_lag_s", "replication lag", "s"),
+	[SERIES_SERVER_RESIDENT] = SERVER_LEVEL("server_resident_bytes", "resident, mongod", "bytes"),
+	[SERIES_SERVER_HEAP] = SERVER_LEVEL("server_heap_bytes", "heap", "bytes"),
+	[SERIES_SERVER_ALLOCATED] = SERVER_LEVEL("server_allocated_bytes", "allocated", "bytes"),
+	[SERIES_SERVER_CPU_FREE] = SERVER_LEVEL("server_cpu_caches_bytes", "free in caches per CPU", "bytes"),
+	[SERIES_SERVER_PAGEHEAP_FREE] =
+		SERVER_LEVEL("server_pageheap_free_bytes", "free in the page heap", "bytes"),
+	[SERIES_SERVER_CACHE] = SERVER_LEVEL("server_cache_bytes", "WiredTiger's cache", "bytes"),
+	[SERIES_SERVER_CACHE_FILL] = SERVER_LEVEL("server_cache_fill_percent", "cache, full", "%"),
+	[SERIES_SERVER_CACHE_DIRTY] = SERVER_LEVEL("server_cache_dirty_percent", "cache, dirty", "%"),
+	[SERIES_SERVER_CACHE_READ] =
+		SERVER_RATE("server_cache_pages_read_per_s", "pages read into the cache", "pages/s"),
+	[SERIES_SERVER_CACHE_WRITTEN] =
+		SERVER_RATE("server_cache_pages_written_per_s", "pages written from the cache", "pages/s"),
+	[SERIES_SERVER_EVICTED] = SERVER_RATE("server_evicted_pages_per_s", "pages evicted", "pages/s"),
+	[SERIES_SERVER_EVICTED_APP] = SERVER_RATE("server_evicted_by_clients_per_s",
+						  "pages evicted by clients' threads", "pages/s"),
+	[SERIES_SERVER_CHECKPOINT] =
+		SERVER_LEVEL("server_checkpoint_running", "checkpoint running", "running"),
+	[SERIES_SERVER_ANON_HUGE] =
+		SERVER_LEVEL("server_anon_huge_bytes", "AnonHugePages of the machine", "bytes"),
+	[SERIES_SERVER_AVAILABLE] =
+		SERVER_LEVEL("server_memory_available_bytes", "memory available", "bytes"),
+	[SERIES_SERVER_THP_FAULTS] = SERVER_RATE("server_thp_faults_per_s", "huge pages by fault", "pages/s"),
+	[SERIES_SERVER_THP_FALLBACKS] =
+		SERVER_RATE("server_thp_fallbacks_per_s", "huge pages refused", "pages/s"),
+	[SERIES_SERVER_THP_COLLAPSES] =
+		SERVER_RATE("server_thp_collapses_per_s", "huge pages by khugepaged", "pages/s"),
+	[SERIES_SERVER_MAJOR_FAULTS] =
+		SERVER_RATE("server_major_faults_per_s", "major faults of the machine", "faults/s"),
+	[SERIES_SERVER_DISK_READ] = SERVER_RATE("server_disk_read_bytes_per_s", "disks, read", "bytes/s"),
+	[SERIES_SERVER_DISK_WRITTEN] =
+		SERVER_RATE("server_disk_written_bytes_per_s", "disks, written", "bytes/s"),
+	[SERIES_SERVER_CPU_USER] = SERVER_RATE("server_cpu_user", "user, machine", "CPUs"),
+	[SERIES_SERVER_CPU_SYSTEM] = SERVER_RATE("server_cpu_system", "system, machine", "CPUs"),
+	[SERIES_SERVER_CPU_IOWAIT] = SERVER_RATE("server_cpu_iowait", "waiting for disks", "CPUs"),
+	[SERIES_SERVER_PRESSURE_CPU] = SERVER_RATE("server_pressure_cpu_percent", "pressure, CPU", "%"),
+	[SERIES_SERVER_PRESSURE_MEMORY] =
+		SERVER_RATE("server_pressure_memory_percent", "pressure, memory", "%"),
+	[SERIES_SERVER_PRESSURE_IO] = SERVER_RATE("server_pressure_io_percent", "pressure, disks", "%"),
 };
 
 static double rate(uint64_t before, uint64_t after, double length_s)
