@@ -45,8 +45,15 @@ start_dir=$PWD
 # Paths are the caller's; this script has gone to the repository's root.
 from_start() { case $1 in /*) say "$1" ;; *) say "$start_dir/$1" ;; esac }
 
-# program NAME: as built here.
-program() { say "$root/build/$1"; }
+# The scripts that belong to this one, and programs: as built here, or as `make install` places them.
+here=${script%/*}
+program() {
+	local place
+	for place in "$root/build" "$here/../../bin" "$here/../../lib/mtrace"; do
+		[ ! -e "$place/$1" ] || { realpath "$place/$1" && return; }
+	done
+	say "$root/build/$1"
+}
 
 work=$(mktemp -d)
 declare -A opt=([axis]='' [threads]='' [repetitions]=6 [seconds]=60 [records]=100000 [warmup]=1 [pause]=2 [drop_caches]=0
@@ -61,21 +68,21 @@ resumed=false
 export LC_ALL=C
 
 # shellcheck source-path=SCRIPTDIR source=campaign_state.sh
-. scripts/campaign_state.sh
+. "$here/campaign_state.sh"
 # shellcheck source-path=SCRIPTDIR source=campaign_plan.sh
-. scripts/campaign_plan.sh
+. "$here/campaign_plan.sh"
 # shellcheck source-path=SCRIPTDIR source=campaign_axis.sh
-. scripts/campaign_axis.sh
+. "$here/campaign_axis.sh"
 # shellcheck source-path=SCRIPTDIR source=campaign_machine.sh
-. scripts/campaign_machine.sh
+. "$here/campaign_machine.sh"
 # shellcheck source-path=SCRIPTDIR source=campaign_workload.sh
-. scripts/campaign_workload.sh
+. "$here/campaign_workload.sh"
 # shellcheck source-path=SCRIPTDIR source=campaign_server.sh
-. scripts/campaign_server.sh
+. "$here/campaign_server.sh"
 # shellcheck source-path=SCRIPTDIR source=campaign_progress.sh
-. scripts/campaign_progress.sh
+. "$here/campaign_progress.sh"
 # shellcheck source-path=SCRIPTDIR source=campaign_run.sh
-. scripts/campaign_run.sh
+. "$here/campaign_run.sh"
 
 # ---- options -----------------------------------------------------------------------------------------------------
 

@@ -78,14 +78,14 @@ axis_check() {
 # Tried in a run without effect: what is in force is set again.
 check_thp() {
 	local now
-	now=$(scripts/thp.sh show --json 2>/dev/null | jq -r '.settings.enabled // empty') || true
-	[ -n "$now" ] || { scripts/thp.sh show >/dev/null && exit 1; }
+	now=$("$here/thp.sh" show --json 2>/dev/null | jq -r '.settings.enabled // empty') || true
+	[ -n "$now" ] || { "$here/thp.sh" show >/dev/null && exit 1; }
 	[ -w "${THP_ROOT:-}/sys/kernel/mm/transparent_hugepage/enabled" ] ||
 		die "--axis thp changes the machine's settings: as root, where /sys can be written (scripts/thp.sh)"
 }
 
 check_glibc() {
-	[ -x scripts/testrun.sh ] || die "--axis glibc needs scripts/testrun.sh, which is not there: this version of mtrace cannot start a program under another glibc"
+	[ -x "$here/testrun.sh" ] || die "--axis glibc needs scripts/testrun.sh, which is not there: this version of mtrace cannot start a program under another glibc"
 	local place
 	place=$(glibc_folder "$1")
 	[ "$place" = system ] || compgen -G "$place/ld-linux*.so*" >/dev/null || compgen -G "$place/*/ld-linux*.so*" >/dev/null ||
@@ -160,8 +160,8 @@ axis_machine() {
 	case ${opt[axis]} in
 	thp)
 		state_save_thp
-		scripts/thp.sh restore "$state/thp.saved" 9>&- >/dev/null || return 1
-		scripts/thp.sh set "${values[$1]}" 9>&- >/dev/null
+		"$here/thp.sh" restore "$state/thp.saved" 9>&- >/dev/null || return 1
+		"$here/thp.sh" set "${values[$1]}" 9>&- >/dev/null
 		;;
 	setup) own_command "${opt[setup]}" "${values[$1]}" ;;
 	esac

@@ -63,7 +63,7 @@ machine_json() {
 
 # The kernel moves min_free_kbytes by itself when huge pages are switched: it belongs to them.
 thp_json() {
-	scripts/thp.sh show --json 9>&- 2>/dev/null |
+	"$here/thp.sh" show --json 9>&- 2>/dev/null |
 		jq --argjson free "$(word /proc/sys/vm/min_free_kbytes)" '.settings + {min_free_kbytes: $free}' || say null
 }
 

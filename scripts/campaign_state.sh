@@ -37,23 +37,23 @@ state_recover() {
 		end_marked "$(state_owner mark)"
 		if [ -e "$state/thp.saved" ]; then
 			say "campaign: putting back the huge page settings that a campaign changed and did not put back ($folder)"
-			state_put_back || die "left as it is: scripts/thp.sh restore $state/thp.saved puts it back, then remove that file"
+			state_put_back || die "left as it is: $here/thp.sh restore $state/thp.saved puts it back, then remove that file"
 		fi
 	fi
 	rm -f "$state/owner" "$state/thp.saved"
 }
 
 state_save_thp() {
-	[ -e "$state/thp.saved" ] || scripts/thp.sh save "$state/thp.saved" || exit 1
+	[ -e "$state/thp.saved" ] || "$here/thp.sh" save "$state/thp.saved" || exit 1
 }
 
 state_put_back() {
 	[ -e "$state/thp.saved" ] || return 0
-	scripts/thp.sh restore "$state/thp.saved" 9>&- >/dev/null && rm -f "$state/thp.saved"
+	"$here/thp.sh" restore "$state/thp.saved" 9>&- >/dev/null && rm -f "$state/thp.saved"
 }
 
 state_close() {
-	state_put_back || warn "scripts/thp.sh restore $state/thp.saved puts the huge page settings back; the next campaign tries again"
+	state_put_back || warn "$here/thp.sh restore $state/thp.saved puts the huge page settings back; the next campaign tries again"
 	[ -e "$state/thp.saved" ] || rm -f "$state/owner"
 }
 

@@ -163,7 +163,7 @@ guarded() {
 	for name in "${arm_unset[@]}"; do unset_words+=(-u "$name"); done
 	front+=(env "${unset_words[@]}" "${assignments[@]}")
 	if [ -n "$arm_glibc" ]; then
-		front+=("$root/scripts/testrun.sh")
+		front+=("$here/testrun.sh")
 		[ "$arm_glibc" = system ] || front+=(--glibc "$arm_glibc")
 		[ -z "$1" ] || front+=(--trace "$1" --mode "${opt[trace]}")
 		front+=(--)

@@ -2,7 +2,7 @@
 # scripts/install.sh install|uninstall        (by `make install PREFIX= DESTDIR=` and `make uninstall`)
 #
 # Puts below $DESTDIR$PREFIX (default /usr/local), and with `uninstall` removes again:
-#   bin/mtrace-analyze         the analyzer
+#   bin/mtrace-analyze         the analyzer; beside it what was built of ycsb-embedded and mongo-facts, for campaigns
 #   lib/mtrace/libmtrace.so    the shim, and beside it the libraries that it opens at run time (libunwind; on x86-64
 #                              Zydis), with what they need, so that the folder can be copied to a host or into a
 #                              container without them
@@ -15,7 +15,9 @@ set -euo pipefail
 
 prefix=${DESTDIR:-}${PREFIX:-/usr/local}
 build=${BUILD:-build}
-user_scripts=(common.sh testrun.sh glibc_needs.sh campaign.sh thp.sh)
+user_scripts=(common.sh testrun.sh glibc_needs.sh thp.sh campaign.sh campaign_state.sh campaign_plan.sh campaign_axis.sh
+	campaign_machine.sh campaign_workload.sh campaign_server.sh campaign_progress.sh campaign_run.sh)
+optional_programs=(ycsb-embedded mongo-facts)
 
 # A library of the system and those that it needs, the C library's own apart: their paths, one a line.
 library_paths() {
@@ -46,6 +48,9 @@ install_all() {
 	for name in "${user_scripts[@]}"; do
 		[ ! -e "scripts/$name" ] || install -m 755 "scripts/$name" "$prefix/share/mtrace/"
 	done
+	for name in "${optional_programs[@]}"; do
+		[ ! -e "$build/$name" ] || install -m 755 "$build/$name" "$prefix/bin/"
+	done
 	install -m 644 trace/FORMAT.md "$prefix/share/mtrace/"
 	install -m 644 README.md LICENSE "$prefix/share/doc/mtrace/"
 	say "installed below $prefix; trace a program with LD_PRELOAD=${PREFIX:-/usr/local}/lib/mtrace/libmtrace.so"
@@ -53,7 +58,7 @@ install_all() {
 
 # lib/mtrace, share/mtrace and share/doc/mtrace are ours alone.
 uninstall_all() {
-	rm -f "$prefix/bin/mtrace-analyze"
+	rm -f "$prefix/bin/mtrace-analyze" "${optional_programs[@]/#/$prefix/bin/}"
 	rm -rf "${prefix:?}/lib/mtrace" "${prefix:?}/share/mtrace" "${prefix:?}/share/doc/mtrace"
 	say "removed from $prefix"
 }

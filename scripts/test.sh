@@ -127,7 +127,7 @@ other_tests() {
 	local runner name
 	for runner in tests/*/run.sh; do
 		name=$(basename "$(dirname "$runner")")
-		[ "$name" = host ] || [ ! -x "$runner" ] || summed_step "$name" 600 "$runner"
+		[ "$name" = host ] || [ ! -x "$runner" ] || summed_step "$name" 900 "$runner"
 	done
 }
 

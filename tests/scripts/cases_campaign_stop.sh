@@ -8,7 +8,7 @@ thp_campaign=(--axis "thp=always,never" "${short[@]}" --repetitions 1 --seconds 
 start_campaign() {
 	local tries
 	set -m
-	env CAMPAIGN_STATE="$work/state" scripts/campaign.sh "${thp_campaign[@]}" "$work/c" >"$work/started" 2>&1 </dev/null &
+	env --default-signal CAMPAIGN_STATE="$work/state" scripts/campaign.sh "${thp_campaign[@]}" "$work/c" >"$work/started" 2>&1 </dev/null &
 	campaign_pid=$!
 	set +m
 	for ((tries = 0; tries < 600; tries++)); do

@@ -225,6 +225,9 @@ case_install() {
 	expect 0 "$work/root/opt/mtrace/share/mtrace/testrun.sh" --mode off -- /bin/true
 	expect 0 env LD_PRELOAD="$work/root/opt/mtrace/lib/mtrace/libmtrace.so" MTRACE_MODE=off /bin/true
 	[ ! -s "$work/output" ] || fail "the installed shim says: $(cat "$work/output")"
+	expect 0 env CAMPAIGN_STATE="$work/state" "$work/root/opt/mtrace/share/mtrace/campaign.sh" --axis env:X=1,2 --threads 1 \
+		--repetitions 1 --warmup 0 --seconds 1 --records 500 --pause 0 -o "$work/c"
+	jq -e '.state == "done" and .trace.complete' "$work/c/runs/0002/manifest.json" >/dev/null || fail "the installed campaign failed"
 	expect 0 make --no-print-directory uninstall PREFIX=/opt/mtrace DESTDIR="$work/root"
 	[ -z "$(find "$work/root" -type f)" ] || fail "left behind: $(find "$work/root" -type f)"
 }
