@@ -216,11 +216,7 @@ open_folder() {
 
 # The measured program's identity, for the manifests.
 identify() {
-	case ${opt[kind]} in
-	embedded) measured=$(program ycsb-embedded) ;;
-	mongod) measured=${opt[mongod]} ;;
-	url) measured='' ;;
-	esac
+	measured=$([ "${opt[kind]}" = url ] || measured_program)
 	measured_build_id=$([ -z "$measured" ] || build_id "$measured") || true
 	measured_version=$(program_version) || true
 	allowed_cpus=$(sed -n 's/^Cpus_allowed_list:[[:blank:]]*//p' /proc/self/status)

@@ -85,11 +85,11 @@ check_thp() {
 }
 
 check_glibc() {
-	[ -x "$here/testrun.sh" ] || die "--axis glibc needs scripts/testrun.sh, which is not there: this version of mtrace cannot start a program under another glibc"
 	local place
 	place=$(glibc_folder "$1")
-	[ "$place" = system ] || compgen -G "$place/ld-linux*.so*" >/dev/null || compgen -G "$place/*/ld-linux*.so*" >/dev/null ||
-		die "glibc=$1: expected a folder of make glibc (it holds a loader, ld-linux-*.so), or system"
+	[ "${opt[kind]}" != url ] || return 0
+	[ "$place" = system ] || "$here/testrun.sh" --glibc "$place" --check "$(measured_program)" ||
+		die "glibc=$1: a folder of make glibc (build/glibc/lse), or system"
 }
 
 check_percpu_cache() {

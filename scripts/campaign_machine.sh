@@ -116,13 +116,25 @@ environment_json() {
 
 build_id() { readelf -n "$1" 2>/dev/null | sed -n 's/.*Build ID: //p' | head -n 1; }
 
-# glibc_version FOLDER: of a glibc built into a folder, or the system's (empty).
-glibc_version() {
-	local library
-	if [ -z "$1" ]; then
-		getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/^glibc //'
+# glibc_library FOLDER: the C library in a folder, or the system's (empty).
+glibc_library() {
+	if [ -n "$1" ]; then
+		find "$1" -name libc.so.6 -print -quit
 	else
-		library=$(find "$1" -name 'libc.so.6' | head -n 1)
-		[ -z "$library" ] || grep -aom1 'GNU C Library [^,]* version [0-9.]*[0-9]' "$library" | sed 's/.* //'
+		ldd "$(command -v jq)" 2>/dev/null | sed -n 's/.*libc\.so\.6 => \([^ ]*\) .*/\1/p'
 	fi
+}
+
+# glibc_json FOLDER: its version and, of an Arm one, how it does atomic operations (mtrace-analyze atomics). Looked at
+# once for each folder.
+glibc_json() {
+	local library version lse known=$work/glibc-${1//[^A-Za-z0-9.-]/_}
+	if [ ! -e "$known" ]; then
+		library=$(glibc_library "$1") || true
+		version=$([ -z "$library" ] || grep -aom1 'GNU C Library [^,]* version [0-9.]*[0-9]' "$library" | sed 's/.* //') || true
+		lse=$([ -z "$library" ] || "$analyzer" atomics --json "$library" 2>/dev/null | jq -c '.files[0].verdict | select(. != "none")') || true
+		jq -n --arg version "$version" --arg folder "$1" --argjson lse "${lse:-null}" \
+			'def known: if . == "" then null else . end; {version: ($version | known), folder: ($folder | known), lse: $lse}' >"$known"
+	fi
+	cat "$known"
 }

@@ -227,7 +227,7 @@ manifest_write() {
 		--argjson thp "${thp_before:-$(thp_json)}" --argjson machine "$machine" --argjson vm "$(vm_json)" \
 		--slurpfile trace <(trace_json) --argjson readings "$readings" --argjson resumed "$resumed" \
 		--argjson growth "$([ -e "$work/vmstat.after" ] && vmstat_growth "$work/vmstat.before" "$work/vmstat.after" || say null)" \
-		--arg cpus "${arm_cpus:-$allowed_cpus}" --arg glibc "$(glibc_version "${arm_glibc#system}")" --arg glibc_folder "${arm_glibc#system}" \
+		--arg cpus "${arm_cpus:-$allowed_cpus}" --argjson glibc "$(glibc_json "${arm_glibc#system}")" \
 		--arg library "$arm_preload" --argjson environment "$(environment_json seen_assignments seen_unset)" \
 		--arg program "$measured" --arg build_id "$measured_build_id" --arg version "$measured_version" \
 		--argjson config "$(pairs_json "${config[@]}" "${arm_config[@]}")" --argjson facts "$facts" \
@@ -241,7 +241,7 @@ manifest_write() {
 			records_expected: $records, records_counted: $counted,
 			trace: ($trace | if . == null then null else {mode, complete, events, lost} end),
 			settings: {machine: $machine, thp: $thp, vm: $vm, cpus: $cpus,
-				glibc: {version: ($glibc | known), folder: ($glibc_folder | known), lse: null},
+				glibc: $glibc,
 				allocator: {kind: ($facts.allocator // $trace.allocator.kind), malloc_source: $trace.malloc_source, library: ($library | known),
 					per_cpu_caches_active: (if $facts == null then $trace.allocator.per_cpu_caches_active
 						else $facts.tcmalloc.usingPerCPUCaches end),

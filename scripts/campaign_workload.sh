@@ -47,6 +47,8 @@ workload_check() {
 	esac
 }
 
+measured_program() { if [ "${opt[kind]}" = mongod ]; then say "${opt[mongod]}"; else program ycsb-embedded; fi }
+
 # Version of what is measured; null in the manifest where it does not say.
 program_version() {
 	case ${opt[kind]} in

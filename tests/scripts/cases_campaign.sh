@@ -56,7 +56,8 @@ case_campaign_usage() {
 	expect_text 'needs --mongod'
 	expect 1 campaign --axis setup=a,b -o "$work/c"
 	expect_text 'needs --setup'
-	[ -x scripts/testrun.sh ] || { expect 1 campaign --axis glibc=system,/opt/glibc -o "$work/c" && expect_text 'needs scripts/testrun.sh'; }
+	expect 1 campaign --axis glibc=system,/nowhere -o "$work/c"
+	expect_text 'glibc=/nowhere: a folder of make glibc'
 	mkdir "$work/full" && : >"$work/full/file"
 	expect 1 campaign "${no_arenas[@]}" -o "$work/full"
 	expect_text 'holds no campaign'
@@ -109,6 +110,21 @@ case_campaign_config() {
 	grep -q 'wiredtiger.cache=64M .*wiredtiger.config=.*eviction_target=70.*snappy' "$work/c/runs/0002/command" || fail "$(cat "$work/c/runs/0002/command")"
 	[ "$(manifest 2 .settings.workload.config)" = '{"cache":"64M","eviction_target":"70","block_compressor":"snappy"}' ] ||
 		fail "$(manifest 2 .settings.workload.config)"
+}
+
+# The system's own C library, in a folder as `make glibc` leaves it.
+case_campaign_glibc() {
+	local loader name folder=$work/glibc
+	loader=$(readelf -l build/ycsb-embedded | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+	mkdir "$folder"
+	for name in "$loader" $(ldd build/ycsb-embedded | awk '$1 == "libc.so.6" || $1 == "libm.so.6" { print $3 }'); do cp -L "$name" "$folder/"; done
+	sed "s/@LOADER@/${loader##*/}/; s/@HAS_ARGV0@/yes/" glibc-build/testrun.in >"$folder/testrun.sh"
+	chmod +x "$folder/testrun.sh"
+	expect 0 campaign --axis "glibc=system,$folder" --labels system,own "${short[@]}" --repetitions 1 --warmup 0 -o "$work/c"
+	[ "$(manifest 2 '[.state, .settings.glibc.folder, .trace.complete]')" = "[\"done\",\"$folder\",true]" ] || fail "$(manifest 2 .)"
+	[ "$(manifest 1 .settings.glibc.version)" = "$(manifest 2 .settings.glibc.version)" ] || fail "$(manifest 2 .settings.glibc)"
+	build/mtrace-analyze info --json "$work/c/runs/0002/trace.mtr" >"$work/info"
+	jq -e --arg folder "$folder" '.modules | any(.path | startswith($folder))' "$work/info" >/dev/null || fail "the other C library was not used"
 }
 
 case_campaign_failing_runs() {
