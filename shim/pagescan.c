@@ -28,11 +28,15 @@ _Static_assert(sizeof(struct scan_argument) == 96, "the kernel's struct pm_scan_
 #define SCAN_IOCTL ((long)(3u << 30 | (unsigned)sizeof(struct scan_argument) << 16 | 'f' << 8 | 16u))
 
 /*
+ * The kernel collects regions in a buffer of 512 and goes on when it is full; where it then comes to the end,
+ * walk_end stays at the place where the buffer was full (seen on Linux 6.18). So no more are asked for at
+ * once.
+ *
  * Bounds on one look. Small pages cost 3 ns each, so that SCAN_PAGES of them take 200 us; of page tables
  * that are there but empty, SCAN_BYTES take about as long. Where not even tables are, a look takes no time:
  * then the next one may go farther, up to what would take about 1 ms if there were tables after all.
  */
-#define SCAN_REGIONS   1024u
+#define SCAN_REGIONS   512u
 #define SCAN_PAGES     65536u
 #define SCAN_BYTES     (UINT64_C(256) << 20)
 #define SCAN_BYTES_MAX (UINT64_C(1) << 30)
@@ -165,7 +169,8 @@ static uint64_t look_by_scan(uint64_t start, uint64_t end, void (*visit)(const s
 	}
 	bool empty = count == 0 && argument.walk_end >= end;
 	scan.scan_bytes = empty && scan.scan_bytes < SCAN_BYTES_MAX ? 2 * scan.scan_bytes : SCAN_BYTES;
-	return argument.walk_end > start ? argument.walk_end : start;
+	uint64_t seen_to = count ? scan.regions[count - 1].end : start;
+	return argument.walk_end > seen_to ? argument.walk_end : seen_to;
 }
 
 /* ---- by kpageflags ----------------------------------------------------------------------------------------

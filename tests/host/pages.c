@@ -112,9 +112,9 @@ static void build(void)
 	start = new_memory("nohuge", 2);
 	madvise(start, 2 * huge_bytes, MADV_NOHUGEPAGE);
 	touch(start, 2 * huge_bytes, page_bytes);
-	start = new_memory("scattered", 2);
-	madvise(start, 2 * huge_bytes, MADV_NOHUGEPAGE);
-	touch(start, 2 * huge_bytes, 3 * page_bytes);
+	start = new_memory("scattered", 5); /* more pieces than the kernel tells at once */
+	madvise(start, 5 * huge_bytes, MADV_NOHUGEPAGE);
+	touch(start, 5 * huge_bytes, 3 * page_bytes);
 	start = new_huge("released", 3);
 	madvise(start + huge_bytes + 5 * page_bytes, 2 * page_bytes, MADV_DONTNEED);
 	madvise(start + 2 * huge_bytes, huge_bytes, MADV_DONTNEED);
