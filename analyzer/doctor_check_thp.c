@@ -171,13 +171,13 @@ static void check_by_size(struct judge *judge)
 	int64_t kib = fact_number(judge->facts, FACT_THP_PMD_BYTES, TCMALLOC_HUGE_BYTES) / 1024;
 	if (!has_thp(judge) || judge_lacks(judge, FACT_THP_PMD_ENABLED))
 		return;
-	if (!fact_known(judge->facts, FACT_THP_SMALLER)) {
-		judge_found(judge, "%s", fact_from(judge->facts, FACT_THP_PMD_ENABLED));
-		return;
-	}
-	judge_found(judge, "%" PRId64 " kB: %s; smaller sizes: %s", kib, own,
-		    *fact_text(judge->facts, FACT_THP_SMALLER) ? fact_text(judge->facts, FACT_THP_SMALLER)
-							       : "all never");
+	const char *smaller = fact_text(judge->facts, FACT_THP_SMALLER);
+	if (fact_known(judge->facts, FACT_THP_SMALLER))
+		judge_found(judge, "%" PRId64 " kB: %s; smaller sizes: %s", kib, own,
+			    *smaller ? smaller : "all never");
+	else
+		judge_found(judge, "%" PRId64 " kB: %s (%s)", kib, own,
+			    fact_from(judge->facts, FACT_THP_PMD_ENABLED));
 	judge_wanted(judge, "%" PRId64 " kB: inherit or always", kib);
 	if (!strcmp(own, "inherit") || !strcmp(own, "always"))
 		return;

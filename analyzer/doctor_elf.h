@@ -1,5 +1,5 @@
 /*
- * What doctor needs of an ELF file: its kind, single symbols, and which atomic instructions its code has.
+ * What doctor needs of an ELF file: its kind, and single symbols.
  * Files come from containers and are not trusted: they are read through libelf, never mapped.
  */
 #ifndef MTRACE_DOCTOR_ELF_H
@@ -33,18 +33,5 @@ struct doctor_symbol {
 
 /* One pass over the dynamic and the static symbol table. */
 void doctor_elf_symbols(const struct doctor_elf *image, struct doctor_symbol *symbols, size_t count);
-
-/*
- * Atomic instructions in executable sections of an AArch64 file. Encodings: Arm Architecture Reference Manual
- * for A-profile, C4.1 "Loads and Stores"; CASP lies inside the exclusives' pattern.
- */
-struct doctor_atomics {
-	uint64_t lse;	    /* CAS, CASP, SWP, LD<op> and ST<op> */
-	uint64_t exclusive; /* LDXR, STXR and their kin */
-};
-struct doctor_atomics doctor_elf_atomics(const struct doctor_elf *image);
-
-/* "inline-lse", "no-lse", "outline" (both: chosen at run time), "none". */
-const char *doctor_atomics_verdict(const struct doctor_atomics *atomics);
 
 #endif

@@ -66,7 +66,7 @@ enum fact_id {
 	FACT_CACHE_BYTES,	 /* WiredTiger's, as configured */
 	FACT_NUMA_POLICY,	 /* text: of most of its mappings: default, interleave, ... */
 	FACT_OPEN_FILES,	 /* soft limit of descriptors */
-	FACT_LIBC_ATOMICS,	 /* text: what its C library has: inline-lse, no-lse, outline, none */
+	FACT_LIBC_ATOMICS,	 /* text: what its C library has, as atomics.h names it */
 	FACT_LIBC_LSE_COUNT,	 /* instructions; FACT_LIBC_EXCLUSIVE_COUNT too */
 	FACT_LIBC_EXCLUSIVE_COUNT,
 	FACT_STATIC,

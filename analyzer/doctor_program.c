@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyzer/array.h"
+#include "analyzer/atomics.h"
 #include "analyzer/doctor_process.h"
 
 /* Above it the kernel has something of its own (x86-64's vsyscall page). */
@@ -254,10 +255,17 @@ static void judge_atomics(struct facts *facts, const struct doctor_program *prog
 {
 	if (!program->libc.elf || program->libc.machine != EM_AARCH64)
 		return;
-	struct doctor_atomics atomics = doctor_elf_atomics(&program->libc);
-	facts_number(facts, FACT_LIBC_LSE_COUNT, (int64_t)atomics.lse, "its C library");
-	facts_number(facts, FACT_LIBC_EXCLUSIVE_COUNT, (int64_t)atomics.exclusive, "its C library");
-	facts_text(facts, FACT_LIBC_ATOMICS, doctor_atomics_verdict(&atomics), "its C library");
+	struct atomics_census census;
+	struct error error = {0};
+	if (atomics_census(&census, program->libc.elf, NULL, false, "its C library", &error)) {
+		facts_number(facts, FACT_LIBC_LSE_COUNT, (int64_t)atomics_lse(&census.all), "its C library");
+		facts_number(facts, FACT_LIBC_EXCLUSIVE_COUNT, (int64_t)atomics_exclusive(&census.all),
+			     "its C library");
+		facts_text(facts, FACT_LIBC_ATOMICS, atomics_verdict_name(census.verdict), "its C library");
+	} else {
+		facts_unknown(facts, FACT_LIBC_ATOMICS, "its C library: %s", error.text);
+	}
+	atomics_census_free(&census);
 }
 
 static void judge_loading(struct facts *facts, const struct doctor_program *program)

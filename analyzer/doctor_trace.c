@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "analyzer/doctor_sources.h"
 #include "analyzer/replay.h"
 #include "analyzer/rseq.h"
+#include "analyzer/thpstate.h"
 
 static bool visit(void *context, const struct merge_item *item, struct error *error)
 {
@@ -78,6 +80,58 @@ static void put_keys(struct facts *facts, const struct trace *trace)
 	facts_number(facts, FACT_SHIM_LOADED, 1, "it was traced");
 }
 
+/* ---- settings as they were at the end ------------------------------------------------------------------ */
+
+static void put_setting(struct facts *facts, enum fact_id id, const struct thpstate *state, const char *name)
+{
+	const char *value = thpstate_value(state, name);
+	int64_t number;
+	if (value && files_parse_number(value, &number))
+		facts_number(facts, id, number, name);
+	else
+		facts_unknown(facts, id, "the trace has no %s", name);
+}
+
+/* Choices, here, as the one word that was chosen. */
+static void put_word(struct facts *facts, enum fact_id id, const struct thpstate *state, const char *name)
+{
+	const char *value = thpstate_value(state, name);
+	if (value && *value)
+		facts_text(facts, id, value, name);
+}
+
+static void put_size(struct facts *facts, const struct thpstate *state)
+{
+	char name[64];
+	snprintf(name, sizeof name, "thp.hugepages-%" PRId64 "kB.enabled",
+		 fact_number(facts, FACT_THP_PMD_BYTES, 0) / 1024);
+	put_word(facts, FACT_THP_PMD_ENABLED, state, name);
+	facts_unknown(facts, FACT_THP_PMD_ENABLED, "the trace has no %s", name);
+}
+
+static bool put_settings(struct facts *facts, struct trace *trace, struct error *error)
+{
+	struct thpstate *state = thpstate_open(trace);
+	bool good = state && thpstate_until(state, UINT64_MAX, error);
+	if (!state)
+		return error_set(error, ERROR_INTERNAL, NULL, ERROR_NO_OFFSET, "out of memory");
+	put_word(facts, FACT_THP_ENABLED, state, "thp.enabled");
+	put_word(facts, FACT_THP_DEFRAG, state, "thp.defrag");
+	put_setting(facts, FACT_THP_PMD_BYTES, state, "thp.hpage_pmd_size");
+	put_setting(facts, FACT_THP_ZERO_PAGE, state, "thp.use_zero_page");
+	put_setting(facts, FACT_THP_SHRINKER, state, "thp.shrink_underused");
+	put_setting(facts, FACT_THP_MAX_PTES_NONE, state, "thp.khugepaged.max_ptes_none");
+	put_setting(facts, FACT_THP_PAGES_TO_SCAN, state, "thp.khugepaged.pages_to_scan");
+	put_setting(facts, FACT_THP_COLLAPSE_DEFRAG, state, "thp.khugepaged.defrag");
+	put_setting(facts, FACT_OVERCOMMIT, state, "vm.overcommit_memory");
+	put_size(facts, state);
+	if (thpstate_value(state, "process.thp_disable"))
+		facts_number(facts, FACT_THP_ALLOWED, !thpstate_disabled(state), "process.thp_disable");
+	facts_unknown(facts, FACT_THP_ALLOWED, "the trace has no process.thp_disable");
+	thpstate_close(state);
+	return good;
+}
+
 /* ---- what the allocator and the kernel said ------------------------------------------------------------ */
 
 static void put_statistics(struct facts *facts, const struct trace *trace)
@@ -112,6 +166,7 @@ bool doctor_trace(const char *path, struct facts *facts, bool *damaged, struct e
 	if (!replay.trace)
 		return false;
 	bool good = replay_run(&replay, visit, &watch, error);
+	good = put_settings(facts, replay.trace, error) && good;
 	put_keys(facts, replay.trace);
 	put_allocator(facts, replay.trace);
 	put_statistics(facts, replay.trace);

@@ -178,7 +178,6 @@ Test(doctor_program, damaged_elf_files)
 		whole[at] = kept;
 		if (doctor_elf_open(&elf, open(full, O_RDONLY))) {
 			doctor_elf_symbols(&elf, &symbol, 1);
-			doctor_elf_atomics(&elf);
 			doctor_elf_close(&elf);
 		}
 		fake_bytes(root, path, whole, at);

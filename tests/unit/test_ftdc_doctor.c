@@ -9,6 +9,7 @@
 #include "analyzer/command.h"
 #include "tests/unit/support_doctor.h"
 #include "tests/unit/support_ftdc.h"
+#include "tests/unit/support_pages.h"
 #include "tests/unit/support_trace.h"
 
 /* ---- diagnostic data ----------------------------------------------------------------------------------- */
@@ -293,6 +294,28 @@ Test(ftdc_doctor, a_trace_of_a_server_with_a_capacity_of_zero)
 		trace_file("none", MACHINE,
 			   "per_cpu_caches_active=1\nmax_per_cpu_cache_bytes=0\ntcmalloc.cpu_free=0\n"));
 	expect_finding(report, "per-cpu-capacity", "bad", NULL, NULL);
+	json_decref(report);
+}
+
+/* What it recorded of the machine counts as it was at the end. */
+Test(ftdc_doctor, a_trace_with_the_settings_of_its_machine)
+{
+	const char *path = support_path("settings.mtr");
+	struct support_trace *trace = support_open(
+		path, &(struct support_options){.full = true, .rseq_owner = "none", .extra_keys = MACHINE});
+	support_settings(trace, 1000, true,
+			 "thp.enabled=madvise\nthp.hpage_pmd_size=2097152\nthp.khugepaged.max_ptes_none=0\n"
+			 "thp.shrink_underused=1\nthp.hugepages-2048kB.enabled=never\nprocess.thp_disable=1\n"
+			 "vm.overcommit_memory=2\n");
+	support_settings(trace, 2000, false, "thp.enabled=always\n");
+	support_end(trace, 5000);
+	json_t *report = DOCTOR(1, "--trace", path);
+	expect_finding(report, "thp-enabled", "ok", "found", "always (thp.enabled)");
+	expect_finding(report, "thp-max-ptes-none", "ok", NULL, NULL);
+	expect_finding(report, "thp-shrinker", "warn", NULL, NULL);
+	expect_finding(report, "thp-by-size", "bad", "found", "2048 kB: never");
+	expect_finding(report, "thp-process", "bad", "found", "switched off");
+	expect_finding(report, "overcommit", "bad", NULL, NULL);
 	json_decref(report);
 }
 
