@@ -37,17 +37,20 @@ find_package() {
 	[ -z "$(dpkg --verify glibc-source 2>/dev/null)" ] || die "files of the package glibc-source were changed; reinstall it"
 }
 
-# The unpacked source is shared by the variants.
+# The unpacked source is shared by the variants, whose builds may wait here for each other, and no longer.
 unpack_source() {
 	exec 8>"$source.lock"
 	flock 8
-	[ ! -e "$source/.complete" ] || return 0
+	[ -e "$source/.complete" ] || unpack_once
+	exec 8>&-
+}
+
+unpack_once() {
 	rm -rf "$source" "$source.unpacking"
 	mkdir "$source.unpacking"
 	logged "unpack $source_name" tar -x -f "$tarball" -C "$source.unpacking" --strip-components=1 --no-same-owner
 	: >"$source.unpacking/.complete"
 	mv "$source.unpacking" "$source"
-	exec 8>&-
 }
 
 # program_runs: false where GLIBC_PROGRAM or a library of its needs a newer version than the one to be built.
