@@ -66,38 +66,39 @@ struct counting {
 	size_t function_place;
 };
 
+/* A place in `section`; `name` may be NULL. NULL when out of memory. */
 static struct atomics_place *add_place(struct atomics_place **places, size_t *count, size_t *capacity,
-				       const char *name, const char *section)
+				       const char *section, const char *name)
 {
 	if (!array_reserve(places, capacity, *count + 1, sizeof **places))
 		return NULL;
 	struct atomics_place *place = &(*places)[*count];
-	*place = (struct atomics_place){.name = name ? strdup(name) : NULL, .section = strdup(section)};
-	if ((name && !place->name) || !place->section) {
-		free(place->name);
-		free(place->section);
+	*place = (struct atomics_place){.section = strdup(section)};
+	if (!place->section)
 		return NULL;
-	}
-	++*count;
+	++*count; /* owned from here on */
+	if (name && !(place->name = strdup(name)))
+		return NULL;
 	return place;
 }
 
 static struct atomics_place *section_place(struct counting *counting)
 {
 	struct atomics_census *census = counting->census;
+	const struct elfscan_section *section = counting->section;
 	if (counting->place == SIZE_MAX) {
 		struct atomics_place *added =
 			add_place(&census->sections, &census->sections_count, &census->sections_capacity,
-				  counting->section->name, counting->section->name);
+				  section->name, section->name);
 		if (!added)
 			return NULL;
-		added->address = counting->section->address;
+		added->address = section->address;
 		counting->place = census->sections_count - 1;
 	}
 	return &census->sections[counting->place];
 }
 
-/* Words outside of all functions share a place a section, as the words of a function do. */
+/* Words outside of all functions share a place, as the words of a function do. */
 static struct atomics_place *function_place(struct counting *counting, uint64_t address)
 {
 	struct atomics_census *census = counting->census;
@@ -105,7 +106,7 @@ static struct atomics_place *function_place(struct counting *counting, uint64_t 
 	if (counting->function_place == SIZE_MAX || counting->function != function) {
 		struct atomics_place *added =
 			add_place(&census->functions, &census->functions_count, &census->functions_capacity,
-				  function ? function->name : NULL, counting->section->name);
+				  counting->section->name, function ? function->name : NULL);
 		if (!added)
 			return NULL;
 		added->address = function ? function->start : address;

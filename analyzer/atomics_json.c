@@ -179,7 +179,8 @@ static void put_known(json_t *object, const struct atomics_census *census, const
 		json_put(object, "instructions", instructions_json(census));
 }
 
-static json_t *file_json(const struct atomics_file *item, const struct atomics_view *view)
+/* Without the members of an archive, which have none themselves. */
+static json_t *file_object(const struct atomics_file *item, const struct atomics_view *view)
 {
 	json_t *object = json_object();
 	const struct atomics_census *census = &item->census;
@@ -194,12 +195,18 @@ static json_t *file_json(const struct atomics_file *item, const struct atomics_v
 		/* Code of another machine has none of these; of a file that was not read nothing is known. */
 		json_put_string(object, "verdict", census->machine && !item->problem ? "none" : NULL);
 	}
-	if (item->archive) {
-		json_t *members = json_array();
-		for (size_t i = 0; i < item->members_count; i++)
-			json_array_append_new(members, file_json(&item->members[i], view));
-		json_put(object, "members", members);
-	}
+	return object;
+}
+
+static json_t *file_json(const struct atomics_file *item, const struct atomics_view *view)
+{
+	json_t *object = file_object(item, view);
+	if (!item->archive)
+		return object;
+	json_t *members = json_array();
+	for (size_t i = 0; i < item->members_count; i++)
+		json_array_append_new(members, file_object(&item->members[i], view));
+	json_put(object, "members", members);
 	return object;
 }
 

@@ -22,17 +22,34 @@ struct place {
 	const char *path; /* "" where the mapping has none */
 };
 
-/* A line of /proc/PID/maps that is executable. The line loses its newline. */
+/* Steps over a number and the character behind it. */
+static uint64_t take_number(char **at, int base)
+{
+	uint64_t value = strtoull(*at, at, base);
+	if (**at)
+		++*at;
+	return value;
+}
+
+/*
+ * Whether a line of /proc/PID/maps, "start-end rwxp offset major:minor inode   path" (proc_pid_maps(5)), is
+ * an executable mapping. The line loses its newline.
+ */
 static bool parse_place(char *line, struct place *place)
 {
-	char protection[5];
-	int at = 0;
+	char *at = line;
 	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &place->start, &place->end,
-		   protection, &place->major, &place->minor, &place->inode, &at) < 6)
+	place->start = take_number(&at, 16);
+	place->end = take_number(&at, 16);
+	if (strlen(at) < 5 || at[2] != 'x')
 		return false;
-	place->path = line + at;
-	return protection[2] == 'x';
+	at += 5;
+	take_number(&at, 16);
+	place->major = (unsigned)take_number(&at, 16);
+	place->minor = (unsigned)take_number(&at, 16);
+	place->inode = take_number(&at, 10);
+	place->path = at + strspn(at, " ");
+	return true;
 }
 
 struct seen_files {
