@@ -39,7 +39,7 @@ static bool lanes_create(struct cachemodel *model, const uint64_t *capacities)
 	for (unsigned i = 0; model->lanes && i < model->lane_count; i++) {
 		struct lane *lane = &model->lanes[i];
 		lane->counts.capacity_bytes = capacity_taken(model->design, capacities[i]);
-		lane->unclaimed_bytes = (int64_t)lane->counts.capacity_bytes;
+		thread_lane_start(lane);
 		lane->slab_halvings = SLAB_HALVINGS_FIRST;
 		central_start(model, lane);
 		((int16_t *)model->valid)[i] = -1;
@@ -90,6 +90,9 @@ void cachemodel_free(struct cachemodel *model)
 		free(model->caches[i]);
 	}
 	free(model->caches);
+	for (unsigned i = 0; model->lanes && i < model->lane_count; i++)
+		for (unsigned class = 0; class < CACHE_CLASSES_MAX; class ++)
+			spanlist_free(&model->lanes[i].central[class].spans);
 	free(model->lanes);
 	free(model);
 }
@@ -105,8 +108,7 @@ static bool numbers_reserve(struct cachemodel *model, uint32_t number)
 	return true;
 }
 
-/* A thread that frees after its end was seen (a destructor of its own data) gets a cache once more, as with
- * gperftools. */
+/* A thread that allocates after its end was seen (in a destructor of its own data) gets a cache once more. */
 struct cache *cachemodel_cache_get(struct cachemodel *model, uint32_t number)
 {
 	if (!numbers_reserve(model, number))
@@ -172,6 +174,11 @@ static void look(struct cachemodel *model)
 	}
 }
 
+static bool has_cache(const struct cachemodel *model, uint32_t number)
+{
+	return number < model->cache_count && model->caches[number] && !model->caches[number]->ended;
+}
+
 bool cachemodel_take(struct cachemodel *model, uint32_t number, unsigned class)
 {
 	struct cache *cache;
@@ -184,12 +191,16 @@ bool cachemodel_take(struct cachemodel *model, uint32_t number, unsigned class)
 		cpu_take(model, cache, list, class);
 	else
 		thread_take(model, cache, list, class);
-	return true;
+	return !model->out_of_memory;
 }
 
 bool cachemodel_give(struct cachemodel *model, uint32_t number, unsigned class)
 {
 	struct cache *cache;
+	if (model->design == CACHE_PER_THREAD && !has_cache(model, number)) {
+		thread_give_directly(model, class);
+		return true;
+	}
 	struct list *list = cachemodel_list_get(model, number, class, &cache);
 	if (!list)
 		return false;
@@ -201,7 +212,7 @@ bool cachemodel_give(struct cachemodel *model, uint32_t number, unsigned class)
 		thread_give(model, cache, list, class);
 	if (__builtin_expect(model->allocs + model->frees >= model->next_look, 0))
 		look(model);
-	return true;
+	return !model->out_of_memory;
 }
 
 /* A gap in the trace is passed in one step: what is idle is reclaimed after a few of them. */
@@ -266,7 +277,11 @@ double cachemodel_hit_ratio(uint64_t calls, uint64_t underflows, uint64_t overfl
 
 uint64_t cachemodel_memory_bytes(const struct cachemodel *model)
 {
-	return model->memory_bytes + sizeof *model + model->cache_capacity * sizeof *model->caches;
+	uint64_t bytes = model->memory_bytes + sizeof *model + model->cache_capacity * sizeof *model->caches;
+	for (unsigned i = 0; i < model->lane_count; i++)
+		for (unsigned class = 0; class < CACHE_CLASSES_MAX; class ++)
+			bytes += spanlist_memory_bytes(&model->lanes[i].central[class].spans);
+	return bytes;
 }
 
 /* ---- invariants ---------------------------------------------------------------------------------------- */

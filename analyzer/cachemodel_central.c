@@ -28,6 +28,7 @@ void central_start(struct cachemodel *model, struct lane *lane)
 		struct central *central = &lane->central[i];
 		central->max_capacity = batches_max(class) * unit;
 		central->capacity = least(BATCHES_FIRST * unit, central->max_capacity);
+		spanlist_start(&central->spans, class->span_objects);
 	}
 }
 
@@ -114,9 +115,10 @@ uint32_t central_fetch_thread(struct cachemodel *model, unsigned lane, unsigned 
 		count_fetch(&model->lanes[lane].counts, objects, false);
 		return objects;
 	}
-	uint32_t got = take_from_spans(central, info, objects);
-	count_fetch(&model->lanes[lane].counts, got, true);
-	return got;
+	uint32_t got = spanlist_take(&central->spans, objects);
+	model->out_of_memory |= got == 0;
+	count_fetch(&model->lanes[lane].counts, got ? got : objects, true);
+	return got ? got : objects;
 }
 
 /* A class gives up a place of its transfer cache, if need be with the batch in it. */
@@ -129,7 +131,7 @@ static bool give_place(struct cachemodel *model, unsigned lane, unsigned class, 
 	central->capacity--;
 	if (full) {
 		central->used--;
-		central->span_objects += model->classes->classes[class].batch;
+		model->out_of_memory |= !spanlist_give(&central->spans, model->classes->classes[class].batch);
 	}
 	return true;
 }
@@ -163,6 +165,6 @@ void central_release_thread(struct cachemodel *model, unsigned lane, unsigned cl
 	if (kept)
 		central->used++;
 	else
-		central->span_objects += objects;
+		model->out_of_memory |= !spanlist_give(&central->spans, objects);
 	count_release(&model->lanes[lane].counts, objects, kept ? 0 : objects);
 }

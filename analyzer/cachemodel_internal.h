@@ -3,6 +3,7 @@
 #define MTRACE_CACHEMODEL_INTERNAL_H
 
 #include "analyzer/cachemodel.h"
+#include "analyzer/spanlist.h"
 
 /*
  * Eight lanes in a vector of 16-bit numbers: what a hit does is a handful of vector operations, whatever the
@@ -23,7 +24,8 @@ struct central {
 	uint32_t capacity;     /* likewise */
 	uint32_t max_capacity; /* likewise */
 	uint32_t low;	       /* per-CPU: least `used` since the transfer cache was last plundered */
-	uint64_t span_objects; /* free in the spans of the central list */
+	uint64_t span_objects; /* per-CPU: free in the spans of the central list */
+	struct spanlist spans; /* per-thread: of the central list */
 };
 
 /* ---- one class in one cache ---------------------------------------------------------------------------- */
@@ -96,6 +98,7 @@ struct cachemodel {
 	uint64_t background_seconds; /* done so far */
 	uint64_t next_look;	     /* calls, at which cached bytes are summed up */
 	uint64_t memory_bytes;
+	bool out_of_memory; /* in a lane, where it could not be passed up */
 	struct lane *lanes;
 };
 
@@ -150,6 +153,8 @@ void cpu_background(struct cachemodel *model, unsigned lane, uint64_t second);
 uint64_t cache_used_bytes(const struct cachemodel *model, const struct cache *cache, unsigned lane);
 
 /* ---- cachemodel_thread.c ---- */
+void thread_lane_start(struct lane *lane);
+void thread_give_directly(struct cachemodel *model, unsigned class);
 void thread_cache_start(struct cachemodel *model, struct cache *cache);
 void thread_cache_end(struct cachemodel *model, struct cache *cache);
 void thread_take(struct cachemodel *model, struct cache *cache, struct list *list, unsigned class);

@@ -41,6 +41,13 @@ static void raise_budget(struct cachemodel *model, struct cache *cache, unsigned
 	}
 }
 
+/* The first calls of a process are served before thread-specific data works, by a cache that keeps its first
+ * step for ever and is used no more. */
+void thread_lane_start(struct lane *lane)
+{
+	lane->unclaimed_bytes = (int64_t)lane->counts.capacity_bytes - STEAL_BYTES;
+}
+
 void thread_cache_start(struct cachemodel *model, struct cache *cache)
 {
 	for (unsigned i = 0; i < model->lane_count; i++) {
@@ -189,6 +196,16 @@ static void give_missed(struct cachemodel *model, struct cache *cache, unsigned 
 	if (size_bytes_of(cache)[lane] > max_bytes_of(cache)[lane])
 		scavenge(model, cache, lane);
 	cache->lanes[lane].overflows++;
+}
+
+/* A thread has a cache from its first allocation to its end; without one its frees go to the central list. */
+void thread_give_directly(struct cachemodel *model, unsigned class)
+{
+	model->frees++;
+	for (unsigned i = 0; i < model->lane_count; i++) {
+		central_release_thread(model, i, class, 1);
+		model->lanes[i].counts.overflows++;
+	}
 }
 
 void thread_give(struct cachemodel *model, struct cache *cache, struct list *list, unsigned class)

@@ -78,6 +78,14 @@ host_guests += $(foreach kind,$(filter-out alone,$(static_kinds)),$(foreach a,$(
 	$(foreach a,$(static_allocators),$(BUILD)/host/static/$(a)-alone/cxx $(BUILD)/host/static/$(a)-alone/cxxcount)
 .SECONDARY: $(foreach kind,$(static_kinds),$(static_guests:%=$(BUILD)/host/static/$(kind)/%.o))
 
+# gperftools' archive, whose calls of its central lists are counted.
+central_calls := _ZN8tcmalloc15CentralFreeList11RemoveRangeEPPvS2_i _ZN8tcmalloc15CentralFreeList11InsertRangeEPvS1_i
+$(BUILD)/host/percpu/centralcount: tests/host/percpu/centralcount.c tests/host/guest.h
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) $(LDFLAGS) -pie -fPIE -rdynamic -pthread -o $@ $< \
+		$(central_calls:%=-Wl,--wrap=%) -Wl,--whole-archive $(STATIC_ARCHIVE_tcmalloc) -Wl,--no-whole-archive -lstdc++ -lm
+host_guests += $(if $(STATIC_ARCHIVE_tcmalloc),$(BUILD)/host/percpu/centralcount)
+
 # Entry points written in assembler, one program a variant: $(BUILD)/host/patch/<variant>.
 patch_asm := tests/host/patch/entry_$(ARCH).S
 patch_variants := $(shell sed -n 's/.*defined VARIANT_//p' $(patch_asm) 2>/dev/null)

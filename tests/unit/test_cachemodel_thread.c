@@ -110,6 +110,7 @@ Test(cachemodel_thread, a_consumer_releases_one_object_more_each_time_up_to_a_ba
 	struct cachemodel *model = per_thread();
 	const unsigned class = class_of(OBJECT_BYTES);
 	uint64_t frees = 0;
+	take(model, 0, class_of(8), 1); /* or it would have no cache */
 	for (unsigned n = 2; n <= BATCH; n++)
 		frees += n;
 	give(model, 0, class, frees);
@@ -122,6 +123,16 @@ Test(cachemodel_thread, a_consumer_releases_one_object_more_each_time_up_to_a_ba
 		cr_assert_eq(cachemodel_result(model, i).overflows, BATCH - 1 + 50);
 		cr_assert_eq(cachemodel_result(model, i).released_objects, frees + 50 * BATCH);
 	}
+	check(model);
+	cachemodel_free(model);
+}
+
+Test(cachemodel_thread, a_thread_that_never_allocated_has_no_cache)
+{
+	struct cachemodel *model = per_thread();
+	give(model, 0, class_of(OBJECT_BYTES), 100);
+	cr_assert_eq(cachemodel_result(model, 0).overflows, 100);
+	cr_assert_eq(cachemodel_result(model, 0).releases, 100);
 	check(model);
 	cachemodel_free(model);
 }
@@ -200,7 +211,7 @@ Test(cachemodel_thread, a_thread_that_ends_gives_everything_back)
 		struct cachemodel_result result = cachemodel_result(model, i);
 		cr_assert_eq(result.fetched_objects, result.released_objects);
 	}
-	give(model, 5, class, 1); /* once more, from a destructor */
+	take(model, 5, class, 1); /* once more, from a destructor */
 	check(model);
 	cachemodel_free(model);
 }

@@ -1,0 +1,117 @@
+# shellcheck shell=bash disable=SC2154,SC2034
+# What `percpu` says of guests whose behaviour is known.
+
+# percpu LABEL [OPTION...]: of LABEL.mtr into LABEL.percpu.json
+percpu() {
+	local label=$1
+	shift
+	timeout "$limit_s" "$analyze" percpu --json "$@" "$label.mtr" >"$label.percpu.json" 2>"$label.percpu.err" ||
+		fail "$label: mtrace-analyze percpu ends with $?: $(head -n 2 "$label.percpu.err" | tr '\n' ' ')"
+}
+
+percpu_fact() { # LABEL JQ-EXPRESSION
+	jq -e "$2" "$1.percpu.json" >/dev/null 2>&1 || fail "$1: not so: $2"
+}
+
+# ---- a known share of remote frees -----------------------------------------------------------------------------------
+
+needs_two_cpus() {
+	[ "$(nproc)" -ge 2 ] || skip "needs two CPUs"
+}
+
+# Of the guest's own blocks: exact in full mode.
+case_percpu_full() {
+	local percent blocks handed class
+	needs_two_cpus
+	needs_native "an emulator has no CPUs of its own"
+	settings=(MTRACE_STACK_DEPTH=4)
+	for percent in 0 1 25 60 100; do
+		guest handover "$percent"
+		read -r _ blocks _ _ handed <plain.out
+		percpu full --what-if 0,1M
+		class=".size_classes[] | select(.size_bytes == 3200)"
+		percpu_fact full "$class | .frees == $blocks and .remote_frees_cpu == $handed and .remote_frees_thread == $handed"
+		percpu_fact full "$class | .remote_free_share_cpu == $handed / $blocks"
+		percpu_fact full '(.matrix | flatten | add) == .frees and .calls_without_cpu == 0 and .unknown_frees == 0'
+		percpu_fact full '[.what_if[] | select(.design == "per-cpu" and .capacity_bytes == 0) | .underflows == .allocs and .overflows == .frees] == [true]'
+	done
+}
+
+# In sample mode the interval of 95% holds the truth in at least 18 of 20 runs.
+case_percpu_sample() {
+	local percent blocks handed inside=0 i
+	needs_two_cpus
+	needs_native "an emulator has no CPUs of its own"
+	settings=(MTRACE_SAMPLE_BYTES=64K)
+	for i in {1..20}; do
+		percent=$((5 * i - 2))
+		rm -f sample.mtr*
+		traced sample sample "$guests/handover" "$percent"
+		read -r _ blocks _ _ handed <sample.out
+		percpu sample
+		jq -e ".estimated and .remote_free_share_cpu_low <= $handed / $blocks and .remote_free_share_cpu_high >= $handed / $blocks" \
+			sample.percpu.json >/dev/null && inside=$((inside + 1))
+		percpu_fact sample '.what_if == null and .recommendations == null and .remote_free_share_cpu_high - .remote_free_share_cpu_low < 0.15'
+	done
+	[ "$inside" -ge 18 ] || fail "the interval holds the known share in $inside of 20 runs"
+}
+
+# ---- against gperftools ----------------------------------------------------------------------------------------------
+
+# Central traffic of one run: counted by the guest, and predicted from its trace, into central.tsv.
+central_run() { # WORKLOAD BYTES
+	local fetches objects releases released
+	rm -f full.mtr*
+	settings=(MTRACE_RING_MIB=256 MTRACE_STACK_DEPTH=0 TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES="$2")
+	traced full full "$guests/percpu/centralcount" "$1" 1
+	[ "$(cat full.status)" = 0 ] || fail "$1: ends with $(cat full.status)"
+	info full
+	fact full '.lost == 0 and .malloc_source == "patched"'
+	percpu full --design per-thread --what-if "$2"
+	read -r _ fetches _ objects _ releases _ released <full.out
+	jq -r --arg run "$1 $2 $fetches $objects $releases $released" \
+		'.what_if[] | select(.capacity_bytes == '"$2"') | "\($run) \(.fetches) \(.fetched_objects) \(.releases) \(.released_objects)"' \
+		full.percpu.json >>central.tsv
+}
+
+# The share by which the prediction is off at worst, and Spearman's rank correlation over the settings, for a column of
+# central.tsv: "WORKLOAD WORST RHO".
+central_verdict() { # COLUMN
+	awk -v column="$1" '
+		{ counted[$1, ++n[$1]] = $column; predicted[$1, n[$1]] = $(column + 4) }
+		function rank(values, w, i,    j, r) {
+			r = 1
+			for (j = 1; j <= n[w]; j++) r += values[w, j] < values[w, i] ? 1 : values[w, j] == values[w, i] && j != i ? 0.5 : 0
+			return r
+		}
+		END {
+			for (w in n) {
+				worst = squares = 0
+				for (i = 1; i <= n[w]; i++) {
+					off = predicted[w, i] / counted[w, i] - 1
+					if (off < 0) off = -off
+					if (off > worst) worst = off
+					squares += (rank(counted, w, i) - rank(predicted, w, i)) ^ 2
+				}
+				printf "%s %.4f %.4f\n", w, worst, 1 - 6 * squares / (n[w] * (n[w] ^ 2 - 1))
+			}
+		}' central.tsv
+}
+
+# Calls and objects, in and out, within a quarter at each setting, and in the same order.
+case_percpu_gperftools() {
+	local workload mib column worst rho
+	needs_native "an emulator has one clock for all threads"
+	[ -x "$guests/percpu/centralcount" ] || skip "the distribution has no static gperftools here"
+	for workload in burst ring server; do
+		for mib in 3 4 6 8 16 32; do
+			central_run "$workload" $((mib << 20))
+		done
+	done
+	for column in 3 4 5 6; do
+		while read -r workload worst rho; do
+			awk "BEGIN { exit !($worst <= 0.25 && $rho >= 0.9) }" ||
+				fail "$workload, column $column: off by $worst, rank correlation $rho: $(tr '\n' ';' <central.tsv)"
+		done < <(central_verdict "$column")
+	done
+}
