@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #define COUNT_FIRST 8u
+#define TOGETHER    64u /* of a span's objects, so large a part comes back with one draw */
 
 void spanlist_start(struct spanlist *list, uint32_t objects)
 {
@@ -80,18 +81,28 @@ static bool enter_bucket(struct spanlist *list, struct span_bucket *bucket, uint
 }
 
 /* Bucket 0 holds no spans: none of their objects are out. */
-static bool set_out(struct spanlist *list, uint32_t span, uint32_t out)
+__attribute__((noinline)) static bool change_bucket(struct spanlist *list, uint32_t span, uint32_t out)
 {
 	const uint32_t before = list->spans[span].out;
 	struct span_bucket *from = &list->buckets[bucket_of(before)], *to = &list->buckets[bucket_of(out)];
-	if (from != to && before)
+	if (before)
 		leave_bucket(list, from, span);
-	if (from != to && out && !enter_bucket(list, to, span))
+	if (out && !enter_bucket(list, to, span))
 		return false;
 	from->out -= before;
 	to->out += out;
-	list->out += out;
-	list->out -= before;
+	return true;
+}
+
+static inline bool set_out(struct spanlist *list, uint32_t span, uint32_t out)
+{
+	const uint32_t before = list->spans[span].out;
+	const unsigned bucket = bucket_of(before);
+	if (bucket == bucket_of(out))
+		list->buckets[bucket].out += (uint64_t)out - before;
+	else if (!change_bucket(list, span, out))
+		return false;
+	list->out += (uint64_t)out - before;
 	list->spans[span].out = out;
 	return true;
 }
@@ -116,6 +127,8 @@ static bool add_span(struct spanlist *list)
 uint32_t spanlist_take(struct spanlist *list, uint32_t objects)
 {
 	uint32_t got = 0;
+	if (list->objects == 1) /* cut up for the one, and gone with it */
+		return 1;
 	if (list->first == SPANLIST_NONE && !add_span(list))
 		return 0;
 	while (got < objects && list->first != SPANLIST_NONE) {
@@ -131,39 +144,51 @@ uint32_t spanlist_take(struct spanlist *list, uint32_t objects)
 	return got;
 }
 
-/* Marsaglia, "Xorshift RNGs", 2003; the high bits scaled to a range. */
-static uint64_t draw(struct spanlist *list, uint64_t range)
+/* Marsaglia, "Xorshift RNGs", 2003. */
+static inline uint64_t draw(struct spanlist *list)
 {
 	list->random ^= list->random << 13;
 	list->random ^= list->random >> 7;
 	list->random ^= list->random << 17;
-	return (uint64_t)((unsigned __int128)list->random * range >> 64);
+	return list->random;
 }
 
-/* A bucket by its objects, and in it a span by rejection: more than half of its most are out in each. */
-static uint32_t some_span(struct spanlist *list)
+/* 32 random bits, scaled to a range. */
+static inline uint32_t scaled(uint64_t bits, uint64_t range)
 {
-	uint64_t at = draw(list, list->out);
-	unsigned bucket = 1;
-	for (; at >= list->buckets[bucket].out; bucket++)
+	return (uint32_t)((bits & UINT32_MAX) * range >> 32);
+}
+
+/* A bucket by its objects, the fullest first, and in it a span by rejection: of more than half of what its
+ * spans could have out all are. */
+static inline uint32_t some_span(struct spanlist *list)
+{
+	uint64_t at = scaled(draw(list), list->out);
+	unsigned bucket = bucket_of(list->objects);
+	for (; at >= list->buckets[bucket].out; bucket--)
 		at -= list->buckets[bucket].out;
 	const struct span_bucket *found = &list->buckets[bucket];
 	for (;;) {
-		uint32_t span = found->spans[draw(list, found->count)];
-		if (draw(list, UINT64_C(1) << bucket) < list->spans[span].out)
+		const uint64_t bits = draw(list);
+		uint32_t span = found->spans[scaled(bits >> 32, found->count)];
+		if (scaled(bits, UINT64_C(1) << bucket) < list->spans[span].out || found->count == 1)
 			return span;
 	}
 }
 
 bool spanlist_give(struct spanlist *list, uint32_t objects)
 {
-	for (; objects && list->out; objects--) {
+	const uint32_t together = list->objects / TOGETHER + 1;
+	while (objects && list->out && list->objects > 1) {
 		const uint32_t span = some_span(list), out = list->spans[span].out;
+		uint32_t here = out < together ? out : together;
+		here = here < objects ? here : objects;
 		if (out == list->objects)
 			link_first(list, span);
-		if (!set_out(list, span, out - 1))
+		if (!set_out(list, span, out - here))
 			return false;
-		if (out > 1)
+		objects -= here;
+		if (out > here)
 			continue;
 		unlink_span(list, span); /* to the page heap */
 		list->spans[span].next = list->unused;

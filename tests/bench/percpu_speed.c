@@ -9,6 +9,7 @@
  * the live blocks, sizes as allocators see them most), and removed. Prints events per second of CPU time, and
  * the largest resident size of the pass, which runs in a process of its own.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,16 +77,23 @@ static void write_trace(const char *path, uint64_t events, uint32_t threads, uin
 	support_end(trace, time + 100);
 }
 
-/* Zero, and doublings around what is usual: 32 KiB to 8 GiB for a CPU, from 512 KiB for all threads. */
+/* Spread evenly over doublings: 0, then 32 KiB to 8 GiB for a CPU; 512 KiB to 1 GiB for all threads. */
+static uint64_t capacity_at(enum cache_design design, unsigned i)
+{
+	if (design == CACHE_PER_THREAD)
+		return (uint64_t)(524288 * pow(2048, i / (CAPACITIES - 1.0)));
+	return i ? UINT64_C(16384) << i : 0;
+}
+
 static struct percpu_options capacities(const char *design)
 {
+	static const char *const names[] = {"per-cpu", "per-thread"};
 	struct percpu_options options = {0};
 	for (unsigned d = 0; d < CACHE_DESIGNS; d++) {
-		const char *name = d == CACHE_PER_CPU ? "per-cpu" : "per-thread";
-		options.capacity_count[d] = !strcmp(design, name) || !strcmp(design, "both") ? CAPACITIES : 0;
+		bool wanted = !strcmp(design, names[d]) || !strcmp(design, "both");
+		options.capacity_count[d] = wanted ? CAPACITIES : 0;
 		for (unsigned i = 0; i < CAPACITIES; i++)
-			options.capacities[d][i] = d == CACHE_PER_CPU ? (i ? UINT64_C(16384) << i : 0)
-								      : UINT64_C(524288) * (i + 1);
+			options.capacities[d][i] = capacity_at((enum cache_design)d, i);
 	}
 	return options;
 }
