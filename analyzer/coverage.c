@@ -80,7 +80,7 @@ static double age_s(const struct coverage *coverage, uint64_t time)
 
 static bool moment(struct coverage *coverage, uint64_t time)
 {
-	struct coverage_row row = {.time = time};
+	struct coverage_row row = {.time = time, .looked = pages_known(coverage->pages)};
 	if (!coverage_walk(coverage) ||
 	    !array_reserve(&coverage->rows, &coverage->row_capacity, coverage->row_count + 1,
 			   sizeof *coverage->rows) ||
@@ -154,7 +154,9 @@ static bool note_smaps(struct coverage *coverage, struct error *error)
 	vmas_read(coverage->vmas);
 	if (pages_source(coverage->pages) == PAGES_FROM_SCAN)
 		check_looks(coverage, smaps);
-	return pages_known(coverage->pages) || moment(coverage, smaps->time) || out_of_memory(error);
+	/* Looks that do not tell all yet: a flight recorder without its beginning knows few regions, too. */
+	bool alone = !pages_known(coverage->pages) && pages_source(coverage->pages) == 0;
+	return !alone || moment(coverage, smaps->time) || out_of_memory(error);
 }
 
 static bool catch_up(struct coverage *coverage, uint64_t time, struct error *error)

@@ -77,8 +77,8 @@ static inline uint64_t coverage_usable_bytes(const struct coverage_sums *sums)
 	return sums->eligible_bytes - sums->eligible_reserved_bytes;
 }
 
-/* The first invariant of hugecause.h that does not hold, in words; NULL where all do. `looked`:
- * pages_known(). */
+/* The first invariant of hugecause.h that does not hold, in words; NULL where all do. `looked`: of the
+ * row that they belong to. */
 const char *coverage_sums_check(const struct coverage_sums *sums, bool looked);
 
 /* ---- over time ---------------------------------------------------------------------------------------- */
@@ -94,6 +94,7 @@ struct coverage_level {
 
 struct coverage_row {
 	uint64_t time;
+	bool looked;  /* by looks at pages; otherwise by smaps alone, before the first look or without any */
 	double age_s; /* of the oldest look at memory that is resident; NaN where nothing is */
 	struct coverage_sums sums;
 	struct pages_unplaced unplaced; /* sums.huge_bytes holds unplaced.huge_bytes, no owner does */

@@ -8,34 +8,34 @@
 /* ---- sums and rows ------------------------------------------------------------------------------------ */
 
 /* What sums by mapping cannot tell; and whose counter is not there. */
-static bool cause_known(const struct coverage_view *view, enum huge_cause cause)
+static bool cause_known(const struct coverage_view *view, enum huge_cause cause, bool looked)
 {
 	switch (cause) {
 	case CAUSE_EDGE:
 	case CAUSE_BROKEN:
 	case CAUSE_WAITING:
 	case CAUSE_NOT_FAULTED:
-		return pages_known(view->pages);
+		return looked;
 	case CAUSE_FALLBACK:
-		return pages_known(view->pages) &&
+		return looked &&
 		       thpstate_find(coverage_settings(view->coverage), "vmstat.thp_fault_fallback");
 	default:
 		return true;
 	}
 }
 
-static json_t *causes_json(const struct coverage_view *view, const struct coverage_sums *sums)
+static json_t *causes_json(const struct coverage_view *view, const struct coverage_sums *sums, bool looked)
 {
 	json_t *object = json_object();
 	for (unsigned i = 0; i < CAUSE_COUNT; i++)
 		json_put(object, huge_cause_id((enum huge_cause)i),
-			 cause_known(view, (enum huge_cause)i) ? json_count(sums->causes[i]) : NULL);
+			 cause_known(view, (enum huge_cause)i, looked) ? json_count(sums->causes[i]) : NULL);
 	return object;
 }
 
-static void put_sums(json_t *object, const struct coverage_view *view, const struct coverage_sums *sums)
+static void put_sums(json_t *object, const struct coverage_view *view, const struct coverage_sums *sums,
+		     bool looked)
 {
-	bool looked = pages_known(view->pages);
 	json_put_count(object, "resident_bytes", sums->resident_bytes);
 	json_put_count(object, "huge_bytes", sums->huge_bytes);
 	json_put_count(object, "eligible_bytes", sums->eligible_bytes);
@@ -47,16 +47,16 @@ static void put_sums(json_t *object, const struct coverage_view *view, const str
 	json_put_count(object, "swapped_bytes", sums->swapped_bytes);
 	json_put(object, "zero_bytes", looked ? json_count(sums->zero_bytes) : NULL);
 	json_put_count(object, "hugetlb_bytes", sums->hugetlb_bytes);
-	json_put(object, "causes", causes_json(view, sums));
+	json_put(object, "causes", causes_json(view, sums, looked));
 }
 
-static void put_level(json_t *object, const struct coverage_view *view, const struct coverage_level *level)
+static void put_level(json_t *object, const struct coverage_level *level, bool looked)
 {
 	json_put_count(object, "resident_bytes", level->resident_bytes);
 	json_put_count(object, "huge_bytes", level->huge_bytes);
 	json_put_count(object, "eligible_bytes", level->eligible_bytes);
 	json_put(object, "eligible_reserved_bytes",
-		 pages_known(view->pages) ? json_count(level->eligible_reserved_bytes) : NULL);
+		 looked ? json_count(level->eligible_reserved_bytes) : NULL);
 }
 
 static json_t *row_owners(const struct coverage_view *view, const struct coverage_row *row)
@@ -68,7 +68,7 @@ static json_t *row_owners(const struct coverage_view *view, const struct coverag
 	for (size_t i = 0; i < row->owners_count; i++) {
 		json_t *object = json_object();
 		json_put_string(object, "owner", owners[levels[i].index].name);
-		put_level(object, view, &levels[i]);
+		put_level(object, &levels[i], row->looked);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -81,7 +81,7 @@ static json_t *row_sites(const struct coverage_view *view, const struct coverage
 	for (size_t i = 0; i < row->sites_count; i++) {
 		json_t *object = json_object();
 		json_put_count(object, "site", levels[i].index);
-		put_level(object, view, &levels[i]);
+		put_level(object, &levels[i], row->looked);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -101,7 +101,8 @@ static json_t *row_json(const struct coverage_view *view, const struct coverage_
 	json_t *object = json_object();
 	json_put_real(object, "t_s", trace_seconds(view->trace, row->time));
 	json_put_real(object, "age_s", row->age_s);
-	put_sums(object, view, &row->sums);
+	json_put_bool(object, "looked", row->looked);
+	put_sums(object, view, &row->sums, row->looked);
 	put_folios(object, view, row);
 	json_put(object, "owners", row_owners(view, row));
 	json_put(object, "sites", row_sites(view, row));
@@ -120,6 +121,13 @@ static json_t *rows_json(const struct coverage_view *view)
 
 /* ---- the last moment ---------------------------------------------------------------------------------- */
 
+static bool last_looked(const struct coverage_view *view)
+{
+	size_t count;
+	const struct coverage_row *rows = coverage_rows(view->coverage, &count);
+	return count && rows[count - 1].looked;
+}
+
 static json_t *regions_json(const struct coverage_view *view)
 {
 	size_t count, owner_count;
@@ -133,7 +141,7 @@ static json_t *regions_json(const struct coverage_view *view)
 		json_put_string(object, "owner", owners[regions[i].owner].name);
 		json_put_bool(object, "eligible", regions[i].eligible);
 		json_put_bool(object, "predicted", regions[i].predicted);
-		put_sums(object, view, &regions[i].sums);
+		put_sums(object, view, &regions[i].sums, last_looked(view));
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -141,7 +149,7 @@ static json_t *regions_json(const struct coverage_view *view)
 
 static void put_part(json_t *object, const struct coverage_view *view, const struct coverage_part *part)
 {
-	put_sums(object, view, &part->sums);
+	put_sums(object, view, &part->sums, last_looked(view));
 	json_put_count(object, "resident_bytes_peak", part->resident_bytes_peak);
 	json_put_count(object, "huge_bytes_peak", part->huge_bytes_peak);
 }
@@ -340,7 +348,8 @@ json_t *coverage_json(const struct coverage_view *view)
 	json_put_count(object, "page_bytes", pages_page_bytes(view->pages));
 	json_put(object, "huge_page_bytes", huge_bytes ? json_count(huge_bytes) : NULL);
 	json_put(object, "snapshots", rows_json(view));
-	json_put(object, "causes", count ? causes_json(view, &rows[count - 1].sums) : NULL);
+	json_put(object, "causes",
+		 count ? causes_json(view, &rows[count - 1].sums, rows[count - 1].looked) : NULL);
 	json_put(object, "peak", peak_json(view));
 	json_put(object, "regions", regions_json(view));
 	json_put(object, "owners", owners_json(view));

@@ -15,7 +15,7 @@ void coverage_series(const struct coverage *coverage, double *values)
 	values[SERIES_HUGE_MAPPED] = (double)sums->huge_bytes;
 	values[SERIES_HUGE_ELIGIBLE] = (double)coverage_usable_bytes(sums);
 	put_share(&values[SERIES_HUGE_COVERAGE], sums->huge_bytes, sums->resident_bytes);
-	if (!coverage_places(coverage))
+	if (!row->looked)
 		return; /* what smaps alone cannot tell */
 	values[SERIES_HUGE_BROKEN] = (double)sums->causes[CAUSE_BROKEN];
 	put_share(&values[SERIES_HUGE_COVERAGE_ELIGIBLE], sums->huge_eligible_bytes,

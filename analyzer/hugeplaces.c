@@ -127,7 +127,9 @@ static void count_way(struct hugeplaces *places, enum coverage_path path, uint64
 /* It is covered, and nothing more is to be kept of it. */
 static bool now_covered(struct hugeplaces *places, const struct transition *step, const struct region *old)
 {
-	if (!old || old->state == PLACE_ENDED) {
+	if (!old && step->before.there && !step->before.covered) {
+		count_way(places, PATH_KHUGEPAGED, 0, step->time); /* small since nobody knows when */
+	} else if (!old || old->state == PLACE_ENDED) {
 		if (!step->before.covered || old)
 			count_way(places, PATH_FAULT, step->since, step->time);
 	} else if (old->state == PLACE_BROKEN) {
@@ -272,7 +274,7 @@ static bool see(void *context, const struct pages_change *change)
 {
 	struct hugeplaces *places = context;
 	uint64_t huge_bytes = pages_huge_bytes(places->pages);
-	if (!huge_bytes || (change->start | change->end) & (huge_bytes - 1))
+	if (!huge_bytes || (change->start | change->end) & (huge_bytes - 1) || !pages_known(places->pages))
 		return true;
 	bool good = change->unchanged ? see_unchanged(places, change) : see_change(places, change);
 	if (change->since)

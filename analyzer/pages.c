@@ -6,6 +6,9 @@
 #include "analyzer/array.h"
 #include "analyzer/pages_internal.h"
 
+/* What begins later than this after the start of tracing has lost its beginning. */
+#define BEGINNING_S 0.001
+
 struct page_look_order {
 	uint64_t time;
 	size_t index;
@@ -181,10 +184,15 @@ static bool step(struct pages *pages, uint64_t time, struct error *error)
 		bool read = smaps_reader_next(pages->readings, time, &smaps, error);
 		return read ? take_smaps(pages, &smaps) : error->code == ERROR_NONE;
 	}
-	if (!block_done(pages))
-		return apply_look(pages, &pages->block.looks[pages->order[pages->next_look++].index]);
-	bool read = pages_reader_next(pages->looks, time, &pages->block, error);
-	return read ? begin_block(pages) : error->code == ERROR_NONE;
+	if (!block_done(pages)) {
+		bool good = apply_look(pages, &pages->block.looks[pages->order[pages->next_look++].index]);
+		pages->complete |= block_done(pages) && pages->block.whole;
+		return good;
+	}
+	if (!pages_reader_next(pages->looks, time, &pages->block, error))
+		return error->code == ERROR_NONE;
+	pages->complete |= pages->block.whole && pages->block.look_count == 0;
+	return begin_block(pages);
 }
 
 bool pages_until(struct pages *pages, uint64_t time, struct error *error)
@@ -213,6 +221,8 @@ struct pages *pages_open(struct trace *trace)
 	pages->trace = trace;
 	pages->page_bytes = power_of_two_key(trace, "page_size", 4096);
 	pages->huge_bytes = power_of_two_key(trace, "pmd_size_bytes", 0);
+	const struct trace_info *info = trace_info(trace);
+	pages->complete = !info->flight_recorder || trace_seconds(trace, info->first_time) < BEGINNING_S;
 	pages->looks = pages_reader_open(trace);
 	pages->readings = smaps_reader_open(trace);
 	if (!pages->looks || !pages->readings) {
@@ -253,7 +263,7 @@ bool pages_watch(struct pages *pages, bool (*visit)(void *context, const struct 
 
 bool pages_known(const struct pages *pages)
 {
-	return pages->looked.count > 0;
+	return pages->looked.count > 0 && pages->complete;
 }
 
 uint32_t pages_source(const struct pages *pages)

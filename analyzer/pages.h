@@ -48,7 +48,11 @@ bool pages_until(struct pages *pages, uint64_t time, struct error *error);
 /* When there will be something to apply; UINT64_MAX: never. Cheap: for who calls it with each event. */
 uint64_t pages_due(const struct pages *pages);
 
-/* At least one look has been applied: only then do the functions on runs and sums say anything. */
+/*
+ * A look has been applied, and the picture is whole: only then do the functions on runs and sums say anything
+ * about the process. Where a flight recorder has overwritten its beginning that is from the first look on
+ * which told everything anew (PAGES_WHOLE).
+ */
 bool pages_known(const struct pages *pages);
 
 /* Of the last look; 0 where there was none. */

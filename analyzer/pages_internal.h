@@ -21,6 +21,7 @@ struct pages {
 	struct trace *trace;
 	uint64_t page_bytes, huge_bytes;
 	uint32_t source; /* enum pages_source; 0: no look yet */
+	bool complete;	 /* all has been told since the start of what can be read */
 
 	struct pages_reader *looks;
 	struct trace_pages block;      /* the one whose looks are being applied */

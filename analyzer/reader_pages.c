@@ -125,6 +125,7 @@ static enum parse_result parse(void *context, const uint8_t *payload, size_t byt
 					     .page_bytes = header.page_bytes,
 					     .huge_bytes = header.huge_bytes,
 					     .source = (enum pages_source)header.source,
+					     .whole = header.flags & PAGES_WHOLE,
 					     .looks = reader->looks,
 					     .look_count = header.ranges,
 					     .runs = reader->runs,

@@ -36,6 +36,7 @@ struct trace_pages {
 	uint64_t page_bytes;
 	uint64_t huge_bytes; /* of one entry of the page middle directory; 0: unknown */
 	enum pages_source source;
+	bool whole;		       /* ends a look at everything, all of which was told anew */
 	const struct page_look *looks; /* by rising address, none overlapping another */
 	size_t look_count;
 	const struct page_run *runs; /* by rising address, each within its look */

@@ -236,7 +236,7 @@ static void set_quota(void)
 static void end(void)
 {
 	finish_below(NONE);
-	pageblock_write();
+	pageblock_write(state.whole ? PAGES_WHOLE : 0);
 	set_quota();
 	sum_up();
 }
@@ -250,7 +250,7 @@ static void cut(void)
 	state.open.number = NONE;
 	for (; (old = next_before()); state.before_at++)
 		keep(old);
-	pageblock_write();
+	pageblock_write(0);
 	sum_up();
 }
 

@@ -100,6 +100,8 @@ void looks_finish(void)
 	bool closed = !pagescan_source();
 	if (closed)
 		pagescan_open(config.pages);
+	if (config.max_mib)
+		hugepages_want_whole();
 	hugepages_finish();
 	smaps_take_now();
 	thp_take_now();

@@ -43,7 +43,7 @@ void pageblock_open(uint64_t cell_start)
 {
 	struct pages_header *header = &state.block->header;
 	if (header->ranges == RANGES_MAX || header->runs + state.cell_runs_max > RUNS_MAX)
-		pageblock_write();
+		pageblock_write(0);
 	state.open_start = cell_start;
 	state.open_time = clock_now();
 	state.open_runs = header->runs;
@@ -105,15 +105,17 @@ void pageblock_close(enum pageblock_verdict verdict)
 		add_range(0, PAGES_UNCHANGED);
 }
 
-void pageblock_write(void)
+void pageblock_write(uint32_t flags)
 {
 	struct block *block = state.block;
 	struct pages_header *header = &block->header;
-	if (header->ranges) {
+	if (header->ranges || flags) {
 		uint8_t *at = (uint8_t *)&block->ranges[header->ranges];
 		memmove(at, block->runs, header->runs * sizeof *block->runs);
 		at += header->runs * sizeof *block->runs;
 		header->end_time = clock_now();
+		header->time = header->ranges ? header->time : header->end_time;
+		header->flags = flags;
 		tracefile_append(BLOCK_PAGES, block, (size_t)(at - (uint8_t *)block),
 				 (struct block_times){header->time, header->end_time}, LEVEL);
 	}

@@ -27,7 +27,7 @@ enum pageblock_verdict {
 };
 void pageblock_close(enum pageblock_verdict verdict);
 
-/* Writes what has come together, if anything. */
-void pageblock_write(void);
+/* Writes what has come together, if anything. `flags`: PAGES_WHOLE, and then in any case, or 0. */
+void pageblock_write(uint32_t flags);
 
 #endif

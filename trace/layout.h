@@ -205,9 +205,12 @@ struct pages_header {
 	uint32_t source;     /* 32: enum pages_source */
 	uint32_t ranges;     /* 36 */
 	uint32_t runs;	     /* 40 */
-	uint32_t reserved;   /* 44 */
+	uint32_t flags;	     /* 44: PAGES_WHOLE */
 };
 _Static_assert(sizeof(struct pages_header) == 48, "pages_header is 48 bytes");
+
+/* The block ends a look at everything, all of which was told anew: for who has not seen the blocks before. */
+#define PAGES_WHOLE	1u
 
 #define PAGES_UNCHANGED 1u /* as at the last look at it: it has no runs here */
 

@@ -4,7 +4,8 @@
 
 #define ITEMS_MAX 1024u
 
-const struct support_machine support_machine = {SUPPORT_PAGE_BYTES, SUPPORT_HUGE_BYTES, PAGES_FROM_SCAN};
+const struct support_machine support_machine = {SUPPORT_PAGE_BYTES, SUPPORT_HUGE_BYTES, PAGES_FROM_SCAN,
+						false};
 
 uint64_t support_looks(struct support_trace *trace, const struct pages_header *header,
 		       const struct pages_range *ranges, size_t range_count, const struct pages_run *runs,
@@ -41,6 +42,7 @@ uint64_t support_look(struct support_trace *trace, const struct support_machine 
 				      .huge_bytes = machine->huge_bytes,
 				      .source = machine->source,
 				      .ranges = 1,
+				      .flags = machine->whole ? PAGES_WHOLE : 0,
 				      .runs = count};
 	struct pages_range range = {.start = start,
 				    .end = end,
@@ -89,12 +91,18 @@ void support_settings(struct support_trace *trace, uint64_t time, bool whole, co
 
 /* ---- the picture of a trace of such blocks ------------------------------------------------------------ */
 
-struct support_picture support_picture_keys(const char *keys, void (*write)(struct support_trace *trace))
+#define LAP_BYTES  65536u
+#define FILL_BYTES 960u
+#define FILL_NS	   2000000u
+
+static struct support_picture picture_of(const struct support_options *options,
+					 void (*write)(struct support_trace *trace))
 {
 	struct error error = {0};
 	const char *path = support_path("pages.mtr");
-	struct support_trace *made =
-		support_open(path, &(struct support_options){.full = true, .extra_keys = keys});
+	struct support_trace *made = support_open(path, options);
+	for (unsigned i = 0; options->region_bytes && i < 3 * LAP_BYTES / FILL_BYTES; i++)
+		support_block_from(made, FILL_NS, BLOCK_ALLOCATOR, (char[FILL_BYTES]){0}, FILL_BYTES);
 	if (write)
 		write(made);
 	support_end(made, 1000000);
@@ -103,6 +111,16 @@ struct support_picture support_picture_keys(const char *keys, void (*write)(stru
 	picture.pages = pages_open(picture.trace);
 	SUPPORT_CHECK(picture.pages);
 	return picture;
+}
+
+struct support_picture support_picture_keys(const char *keys, void (*write)(struct support_trace *trace))
+{
+	return picture_of(&(struct support_options){.full = true, .extra_keys = keys}, write);
+}
+
+struct support_picture support_picture_wrapped(void (*write)(struct support_trace *trace))
+{
+	return picture_of(&(struct support_options){.full = true, .region_bytes = LAP_BYTES}, write);
 }
 
 struct support_picture support_picture_open(void (*write)(struct support_trace *trace))

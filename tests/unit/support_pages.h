@@ -15,6 +15,7 @@ struct support_machine {
 	uint64_t page_bytes;
 	uint64_t huge_bytes;
 	enum pages_source source;
+	bool whole; /* each look ends a look at everything */
 };
 
 /* 4 KiB, 2 MiB, PAGES_FROM_SCAN. */
@@ -50,6 +51,8 @@ struct support_picture {
 /* Has read the trace that `write` makes, and applied nothing yet. */
 struct support_picture support_picture_open(void (*write)(struct support_trace *trace));
 struct support_picture support_picture_keys(const char *keys, void (*write)(struct support_trace *trace));
+/* The same of a flight recorder that has lost what was written before it. */
+struct support_picture support_picture_wrapped(void (*write)(struct support_trace *trace));
 void support_picture_until(struct support_picture *picture, uint64_t time);
 void support_picture_close(struct support_picture *picture);
 

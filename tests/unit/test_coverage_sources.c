@@ -60,7 +60,7 @@ Test(coverage, sums_alone_leave_the_cause_unknown)
 
 static void write_unplaced(struct support_trace *trace)
 {
-	const struct support_machine folios = {PAGE, HUGE, PAGES_FROM_KPAGEFLAGS};
+	const struct support_machine folios = {PAGE, HUGE, PAGES_FROM_KPAGEFLAGS, false};
 	support_reading(trace, 100 * MS, ALL, support_layout_maps);
 	support_settings(trace, 110 * MS, true, "thp.enabled=always\n");
 	support_look(trace, &folios, 200 * MS, AT(0), AT(4),
@@ -106,7 +106,7 @@ Test(coverage, a_trace_without_looks_has_no_figures)
 
 static void write_64k(struct support_trace *trace)
 {
-	const struct support_machine machine = {PAGE_64K, HUGE_64K, PAGES_FROM_SCAN};
+	const struct support_machine machine = {PAGE_64K, HUGE_64K, PAGES_FROM_SCAN, false};
 	support_settings(trace, 10 * MS, true, "thp.enabled=always\n");
 	support_map_call(trace, 20 * MS, FAR - PAGE_64K, HUGE_64K + 3 * PAGE_64K, 5);
 	support_look(trace, &machine, 900 * MS, FAR - HUGE_64K, FAR + 2 * HUGE_64K,

@@ -127,6 +127,36 @@ Test(pages, unchanged_says_nothing_where_nothing_was_known)
 	support_picture_close(&picture);
 }
 
+/* ... and knows the pages once a look has told everything anew. */
+static void write_keyframe(struct support_trace *trace)
+{
+	const struct support_machine whole = {PAGE, HUGE, PAGES_FROM_SCAN, true};
+	write_late(trace);
+	support_look(trace, &whole, 400, BASE, BASE + 2 * HUGE,
+		     (struct page_run[]){{BASE, BASE + 2 * HUGE, LARGE}, {0}});
+	support_looks(trace,
+		      &(struct pages_header){.time = START + 500,
+					     .end_time = START + 500,
+					     .page_bytes = PAGE,
+					     .huge_bytes = HUGE,
+					     .source = PAGES_FROM_SCAN,
+					     .flags = PAGES_WHOLE},
+		      NULL, 0, NULL, 0);
+}
+
+Test(pages, a_flight_recorder_is_known_once_all_was_told)
+{
+	struct support_picture picture = support_picture_wrapped(write_keyframe);
+	support_picture_until(&picture, 350);
+	cr_expect_eq(pages_at(picture.pages, BASE + HUGE), LARGE);
+	cr_expect_not(pages_known(picture.pages));
+	support_picture_until(&picture, 400);
+	cr_expect(pages_known(picture.pages));
+	support_picture_until(&picture, UINT64_MAX);
+	cr_expect_eq(pages_sums(picture.pages, 0, UINT64_MAX).huge_bytes, 2 * HUGE);
+	support_picture_close(&picture);
+}
+
 /* Looks of one block are applied when they were made, in whatever order their addresses are. */
 static void write_one_block(struct support_trace *trace)
 {
@@ -219,7 +249,7 @@ Test(pages, a_watcher_without_memory_ends_it)
 
 /* ---- huge folios -------------------------------------------------------------------------------------- */
 
-static const struct support_machine by_folios = {PAGE, HUGE, PAGES_FROM_KPAGEFLAGS};
+static const struct support_machine by_folios = {PAGE, HUGE, PAGES_FROM_KPAGEFLAGS, false};
 
 /* Two mappings: in the first both folios are mapped whole, the second has one whole, and one of which a page
  * is gone. Before and behind the second lie a folio's parts that no PMD can map. */
@@ -317,7 +347,7 @@ Test(pages, huge_pages_without_a_place_are_told_apart)
 
 static void write_16k(struct support_trace *trace)
 {
-	const struct support_machine machine = {PAGE_16K, HUGE_16K, PAGES_FROM_SCAN};
+	const struct support_machine machine = {PAGE_16K, HUGE_16K, PAGES_FROM_SCAN, false};
 	support_look(trace, &machine, 100, BASE_LARGE, BASE_LARGE + 2 * HUGE_16K,
 		     (struct page_run[]){{BASE_LARGE, BASE_LARGE + HUGE_16K, LARGE},
 					 {BASE_LARGE + HUGE_16K, BASE_LARGE + HUGE_16K + 3 * PAGE_16K, SMALL},
@@ -326,7 +356,7 @@ static void write_16k(struct support_trace *trace)
 
 static void write_64k(struct support_trace *trace)
 {
-	const struct support_machine machine = {PAGE_64K, HUGE_64K, PAGES_FROM_KPAGEFLAGS};
+	const struct support_machine machine = {PAGE_64K, HUGE_64K, PAGES_FROM_KPAGEFLAGS, false};
 	support_look(trace, &machine, 100, BASE_LARGE, BASE_LARGE + HUGE_64K,
 		     (struct page_run[]){{BASE_LARGE, BASE_LARGE + HUGE_64K, FOLIO}, {0}});
 	support_smaps(

@@ -35,10 +35,12 @@ static void write_run(const struct support_options *options)
 		{HEAP, HEAP + 2 * MIB, MAPPING_READ | MAPPING_WRITE, 0, "[heap]"}, {0}};
 	const struct page_run small[] = {{HEAP, HEAP + MIB, PAGE_PRESENT}, {0}},
 			      huge[] = {{HEAP, HEAP + 2 * MIB, PAGE_PRESENT | PAGE_HUGE}, {0}};
+	struct support_machine machine = support_machine;
+	machine.whole = true; /* each look tells everything, also to who lacks those before */
 	struct support_trace *trace = run_open(trace_path, options);
 	for (uint64_t k = 0; k < SECONDS; k++) {
 		support_reading(trace, k * RUN_SECOND + 1, 0, SPACE_END, mappings);
-		support_look(trace, &support_machine, k * RUN_SECOND + 2, HEAP, HEAP + 2 * MIB,
+		support_look(trace, &machine, k * RUN_SECOND + 2, HEAP, HEAP + 2 * MIB,
 			     k < SECONDS - 1 ? small : huge);
 		run_seconds(trace, k, 1);
 	}
