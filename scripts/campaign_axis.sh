@@ -75,13 +75,26 @@ axis_check() {
 	esac
 }
 
-# Tried in a run without effect: what is in force is set again.
 check_thp() {
 	local now
+	[ "${opt[kind]}" != url ] || is_local "${opt[mongodb_url]}" ||
+		die "--axis thp changes the settings of this machine, and the server of ${opt[mongodb_url]##*@} is on another: start the campaign there"
 	now=$("$here/thp.sh" show --json 2>/dev/null | jq -r '.settings.enabled // empty') || true
 	[ -n "$now" ] || { "$here/thp.sh" show >/dev/null && exit 1; }
 	[ -w "${THP_ROOT:-}/sys/kernel/mm/transparent_hugepage/enabled" ] ||
 		die "--axis thp changes the machine's settings: as root, where /sys can be written (scripts/thp.sh)"
+}
+
+# is_local URL: whether all servers that it names are on this machine.
+is_local() {
+	local hosts host
+	hosts=${1#*://} hosts=${hosts%%[/?]*}
+	for host in $(tr ',' ' ' <<<"${hosts##*@}"); do
+		case $host in
+		localhost | localhost:* | 127.* | '[::1]'* | %2[Ff]* | "$(uname -n)" | "$(uname -n)":*) ;;
+		*) return 1 ;;
+		esac
+	done
 }
 
 check_glibc() {
@@ -160,8 +173,8 @@ axis_machine() {
 	case ${opt[axis]} in
 	thp)
 		state_save_thp
-		"$here/thp.sh" restore "$state/thp.saved" 9>&- >/dev/null || return 1
-		"$here/thp.sh" set "${values[$1]}" 9>&- >/dev/null
+		"$here/thp.sh" restore "$state/thp.saved" >/dev/null || return 1
+		"$here/thp.sh" set "${values[$1]}" >/dev/null
 		;;
 	setup) own_command "${opt[setup]}" "${values[$1]}" ;;
 	esac

@@ -15,17 +15,19 @@ minutes() {
 	fi
 }
 
-# What is left, by the runs so far; before the first one, by their length.
+# time_left [MS]: what is left when the run under way has taken MS, by the runs so far; before the first, by their length.
 time_left() {
-	local each=$((opt[seconds] * 1000 + opt[pause] * 1000 + 3000))
+	local left each=$((opt[seconds] * 1000 + opt[pause] * 1000 + 3000))
 	[ "$runs_timed" = 0 ] || each=$((ms_timed / runs_timed))
-	minutes $((each * runs_left))
+	left=$((each * runs_left - ${1:-0}))
+	minutes $((left > 0 ? left : 0))
 }
 
 # progress_tick SECONDS_SO_FAR
 progress_tick() {
 	[ -t 1 ] && [ -n "${run_text:-}" ] || return 0
-	printf '\r\033[K%s  %d of %d s  about %s left' "$run_text" "$1" "${opt[seconds]}" "$(time_left)"
+	printf '\r\033[K%s  %d of %d s  about %s left' "$run_text" "$(($1 < opt[seconds] ? $1 : opt[seconds]))" "${opt[seconds]}" \
+		"$(time_left $((1000 * $1)))"
 }
 
 progress_line() {

@@ -16,7 +16,8 @@ fi
 tether=()
 ! setpriv --pdeathsig TERM true 2>/dev/null || tether=(setpriv --pdeathsig TERM)
 
-# File descriptor 9 is the lock; what is started for long closes it.
+# File descriptor 9 is the lock. What is started for long closes it; scripts/thp.sh keeps it, so that one which outlives a
+# killed campaign is waited for.
 state_open() {
 	(umask 077 && mkdir -p "$state") && [ -O "$state" ] && [ ! -L "$state" ] ||
 		die "$state: cannot be made, or belongs to somebody else; CAMPAIGN_STATE=DIR names another folder"
@@ -49,7 +50,7 @@ state_save_thp() {
 
 state_put_back() {
 	[ -e "$state/thp.saved" ] || return 0
-	"$here/thp.sh" restore "$state/thp.saved" 9>&- >/dev/null && rm -f "$state/thp.saved"
+	"$here/thp.sh" restore "$state/thp.saved" >/dev/null && rm -f "$state/thp.saved"
 }
 
 state_close() {

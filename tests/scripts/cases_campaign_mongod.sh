@@ -52,16 +52,20 @@ case_campaign_record_counts() {
 # A server that is there already: its count is checked before each run.
 case_campaign_mongodb_url() {
 	make_standins
-	local url=mongodb://127.0.0.1:27399/ycsb server
+	local port=27399 url
+	while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 1)); done
+	url=mongodb://127.0.0.1:$port/ycsb
 	mkdir "$work/db"
-	"$work/mongod" --dbpath "$work/db" --port 27399 >"$work/server.txt" 2>&1 &
-	server=$!
-	trap 'kill "$server"' EXIT
+	"$work/mongod" --dbpath "$work/db" --port "$port" >"$work/server.txt" 2>&1 &
+	# shellcheck disable=SC2064 # now, since the process is known now
+	trap "kill $!" EXIT
 	expect 0 campaign --axis setup=a,b --setup true --mongodb-url "$url" --ycsb "$work/ycsb.sh" "${on_server[@]}" -o "$work/c"
 	[ "$(manifest 1 '[.state, .trace, .settings.program.path]')" = '["done",null,null]' ] || fail "$(manifest 1 .)"
 	say 7 >"$work/db/records"
 	expect 1 campaign --axis setup=a,b --setup true --mongodb-url "$url" --ycsb "$work/ycsb.sh" --no-load "${on_server[@]}" -o "$work/d"
 	expect_text 'run 1 refuses to start: there are 7 documents instead of 500'
+	expect 1 campaign --axis thp=always,never --mongodb-url mongodb://u:p@db.example:27017/ycsb --ycsb "$work/ycsb.sh" -o "$work/e"
+	expect_text 'the server of db.example:27017/ycsb is on another'
 	expect 1 campaign --axis env:X=1,2 --mongodb-url "$url" --ycsb "$work/ycsb.sh" -o "$work/e"
 	expect_text 'can be asked by thp and setup'
 }

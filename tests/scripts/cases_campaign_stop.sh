@@ -78,6 +78,11 @@ case_campaign_killed() {
 	expect_text 'putting back the huge page settings'
 	is_set enabled madvise hugepages-64kB/enabled always
 	[ "$(find "$work/c/runs" -mindepth 1 -maxdepth 1 | wc -l)" = 3 ] || fail "$(ls "$work/c/runs")"
+	# A process that nobody told of its parent's death is found by its mark.
+	env CAMPAIGN_MARK=left-behind sleep 300 &
+	printf 'mark left-behind\nboot %s\nfolder x\n' "$(cat /proc/sys/kernel/random/boot_id)" >"$work/state/owner"
+	expect 0 campaign --restore
+	! kill -0 $! 2>/dev/null || [ "$(awk '{ print $3 }' "/proc/$!/stat")" = Z ] || fail "a process that was left behind is still there"
 	# Settings are those of a machine that was started since: not ours to put back.
 	cp "$work/host/sys/kernel/mm/transparent_hugepage/enabled" "$work/enabled"
 	CAMPAIGN_STATE=$work/state bash -c 'printf "boot another\nfolder x\n" >"$CAMPAIGN_STATE/owner"'
