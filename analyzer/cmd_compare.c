@@ -20,7 +20,7 @@
 
 struct compare_command {
 	struct compare_request request;
-	struct string_list prices, series;
+	struct string_list prices, series, ftdc;
 	const char *center, *metrics, *treatment, *fail_if;
 	bool exclude_first, trim_warmup, paired, no_traces;
 	double equivalence_percent;
@@ -281,7 +281,11 @@ static bool evaluate(const struct compare_command *command, struct compare *comp
 	if (!take_prices(compare, &command->prices, error) || !compare_apply_series(compare, error) ||
 	    !compare_config(compare, error))
 		return false;
-	if (!command->no_traces && (!compare_read_traces(compare, error) || !compare_inside(compare, error)))
+	if (!command->no_traces && !compare_read_traces(compare, error))
+		return false;
+	if (!compare_read_ftdc(compare, command->ftdc.items, command->ftdc.count, error))
+		return false;
+	if ((!command->no_traces || command->ftdc.count) && !compare_inside(compare, error))
 		return false;
 	return compare_rows(compare, error) && compare_verdicts(compare, error) &&
 	       compare_knees(compare, error) && compare_prices(compare, error);
@@ -355,6 +359,8 @@ int cmd_compare(int argc, char **argv)
 		{"price", 0, OPTION_LIST, &command.prices, "LABEL=USD_PER_HOUR", "price of an arm's machine"},
 		{"series", 0, OPTION_LIST, &command.series, "NAME=CSV",
 		 "power, energy or any series beside the runs; the name's ending is its unit"},
+		{"ftdc", 0, OPTION_LIST, &command.ftdc, "DIR",
+		 "diagnostic.data of the server of all runs, or of members of its replica set (repeatable)"},
 		{"no-traces", 0, OPTION_FLAG, &command.no_traces, NULL, "do not read the runs' traces"},
 		{"fail-if", 0, OPTION_STRING, &command.fail_if, "slower:PERCENT",
 		 "exit with 1 where an arm is shown to be slower by more"},
@@ -395,5 +401,6 @@ int cmd_compare(int argc, char **argv)
 	string_list_free(&command.request.arms);
 	string_list_free(&command.prices);
 	string_list_free(&command.series);
+	string_list_free(&command.ftdc);
 	return status;
 }

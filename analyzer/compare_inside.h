@@ -11,6 +11,7 @@
 #define MTRACE_COMPARE_INSIDE_H
 
 #include "analyzer/compare.h"
+#include "analyzer/model.h"
 #include "analyzer/scale.h"
 
 enum quantity_kind {
@@ -41,10 +42,27 @@ const char *inside_text(const struct inside_quantity *quantity, double value, ch
  */
 bool compare_read_traces(struct compare *compare, struct error *error);
 
+/*
+ * The same with the diagnostic data of the servers (analyzer/model_ftdc.h), read once for all runs: what
+ * mongod recorded while a run went on is put beside what its trace says. `paths`: one or more; of several, a
+ * run takes the one that covers most of its time. What cannot be read is left out and said. After
+ * compare_read_traces(), if that is called.
+ */
+bool compare_read_ftdc(struct compare *compare, const char *const *paths, size_t count, struct error *error);
+
 /* Fills in compare->changes and compare->regression. False where memory is short. */
 bool compare_inside(struct compare *compare, struct error *error);
 
 /* ---- parts ------------------------------------------------------------------------------------------- */
+
+/* Values of a run, unless it has them: all NaN. False where memory is short. */
+bool inside_room(const struct compare *compare, struct compare_run *run);
+
+/* Of a shell and the server that it started, the one that was there for longest; NULL: none was. */
+const struct timeline *inside_main_timeline(const struct model *model, int64_t start_ns, int64_t end_ns);
+
+/* What a timeline knows of that time into the run. */
+void inside_take(struct compare_run *run, const struct timeline *timeline, int64_t start_ns, int64_t end_ns);
 
 #define REGRESSION_FREEDOM_MIN 5
 

@@ -35,10 +35,16 @@ size_t inside_quantities(const struct compare *compare)
 	return trace_quantities() + compare->series_count;
 }
 
+/* Something that adds up over a run; a percentage does not. */
+static bool is_sum(const struct series_info *info)
+{
+	return info->kind == SERIES_RATE && strcmp(info->unit, "%") != 0;
+}
+
 static struct inside_quantity of_series(enum series_id id)
 {
 	const struct series_info *info = &series_infos[id];
-	bool rate = info->kind == SERIES_RATE;
+	bool rate = is_sum(info);
 	return (struct inside_quantity){
 		.name = info->name,
 		.title = info->title,
@@ -114,14 +120,15 @@ static double mean_over(const struct timeline *timeline, enum series_id id, cons
 }
 
 /* Of a shell and the server that it started, the one that was there for longest. */
-static const struct timeline *main_timeline(const struct model *model, const struct window *window)
+const struct timeline *inside_main_timeline(const struct model *model, int64_t start_ns, int64_t end_ns)
 {
+	const struct window window = {start_ns, end_ns};
 	const struct timeline *longest = NULL;
 	double most_s = 0;
 	for (size_t t = 0; t < model->timeline_count; t++) {
 		double length_s = 0;
 		for (size_t i = 0; i < model->timelines[t].row_count; i++)
-			length_s += overlap_s(&model->timelines[t].rows[i], window);
+			length_s += overlap_s(&model->timelines[t].rows[i], &window);
 		if (length_s > most_s) {
 			longest = &model->timelines[t];
 			most_s = length_s;
@@ -130,21 +137,22 @@ static const struct timeline *main_timeline(const struct model *model, const str
 	return longest;
 }
 
-static void take_timeline(struct compare_run *run, const struct timeline *timeline,
-			  const struct window *window)
+void inside_take(struct compare_run *run, const struct timeline *timeline, int64_t start_ns, int64_t end_ns)
 {
+	const struct window window = {start_ns, end_ns};
 	double throughput = run_value(run, COMPARE_OVERALL, METRIC_THROUGHPUT, NULL);
 	for (enum series_id id = 0; id < SERIES_COUNT; id++) {
 		const struct series_info *info = &series_infos[id];
-		if (info->from_ycsb || !info->correlated)
+		if (info->from_ycsb || !info->correlated || series_from_server(id) != timeline->server)
 			continue;
-		double value = mean_over(timeline, id, window);
-		if (info->kind == SERIES_RATE)
+		double value = mean_over(timeline, id, &window);
+		if (is_sum(info))
 			value = (strcmp(info->unit, "CPUs") == 0 ? value * 1e6 : value) / throughput;
 		run->inside.values[OWN_QUANTITIES + id] = value;
 	}
-	run->inside.values[OWN_COVERAGE] =
-		mean_over(timeline, SERIES_HUGE, window) / mean_over(timeline, SERIES_RSS, window);
+	if (!timeline->server)
+		run->inside.values[OWN_COVERAGE] =
+			mean_over(timeline, SERIES_HUGE, &window) / mean_over(timeline, SERIES_RSS, &window);
 }
 
 static bool take_model(struct compare_run *run, const struct model *model, struct error *error)
@@ -152,11 +160,11 @@ static bool take_model(struct compare_run *run, const struct model *model, struc
 	struct window window = {model->start_ns, model->end_ns};
 	struct free_shares shares;
 	run_window(run, &window.start_ns, &window.end_ns);
-	const struct timeline *timeline = main_timeline(model, &window);
+	const struct timeline *timeline = inside_main_timeline(model, window.start_ns, window.end_ns);
 	if (!timeline)
 		return error_set(error, ERROR_INPUT, run->trace, ERROR_NO_OFFSET,
 				 "the trace and the run are of different times");
-	take_timeline(run, timeline, &window);
+	inside_take(run, timeline, window.start_ns, window.end_ns);
 	const struct stage *last = NULL;
 	for (size_t s = 0; s < model->stage_count; s++)
 		if (&model->timelines[model->stages[s].timeline] == timeline)
@@ -205,8 +213,10 @@ static void take_series(const struct compare *compare, struct compare_run *run)
 
 /* ---- all runs ---------------------------------------------------------------------------------------- */
 
-static bool make_room(const struct compare *compare, struct compare_run *run)
+bool inside_room(const struct compare *compare, struct compare_run *run)
 {
+	if (run->inside.values)
+		return true;
 	run->inside.count = inside_quantities(compare);
 	run->inside.values = malloc(run->inside.count * sizeof *run->inside.values);
 	for (size_t i = 0; run->inside.values && i < run->inside.count; i++)
@@ -240,7 +250,7 @@ bool compare_read_traces(struct compare *compare, struct error *error)
 		struct error wrong = {0};
 		if (run->use != RUN_USED)
 			continue;
-		if (!make_room(compare, run))
+		if (!inside_room(compare, run))
 			return compare_out_of_memory(error);
 		take_series(compare, run);
 		if (!run->trace)
