@@ -12,6 +12,7 @@
 #include "analyzer/report_csv.h"
 #include "analyzer/report_html.h"
 #include "analyzer/report_json.h"
+#include "analyzer/report_percpu.h"
 #include "analyzer/report_plot.h"
 #include "analyzer/report_text.h"
 
@@ -182,7 +183,9 @@ static void take_traced_zone(struct report *report)
 static bool read_all(const struct report_options *options, const char *const *traces, size_t trace_count,
 		     struct report *report, struct error *error)
 {
-	if (!read_client(options, report, error) || !read_traces(options, traces, trace_count, report, error))
+	if (!read_client(options, report, error) ||
+	    !read_traces(options, traces, trace_count, report, error) ||
+	    !report_percpu_read(report, &options->symbols, error))
 		return false;
 	take_traced_zone(report);
 	if (!read_servers(options, report, error))
@@ -234,6 +237,7 @@ static void report_free(struct report *report)
 	free(report->servers);
 	free(report->files);
 	free(report->figures);
+	report_percpu_free(report);
 	model_free(&report->model);
 }
 

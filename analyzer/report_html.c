@@ -9,6 +9,7 @@
 #include "analyzer/format.h"
 #include "analyzer/info.h"
 #include "analyzer/report_text.h"
+#include "analyzer/report_percpu.h"
 #include "analyzer/scale.h"
 
 static const char page_head[] = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -151,6 +152,18 @@ static void write_memory(FILE *file, const struct report *report)
 		if (!text)
 			continue;
 		fputs("<h2>Huge pages</h2>\n", file);
+		preformatted(file, text);
+		free(text);
+	}
+}
+
+static void write_percpu(FILE *file, const struct report *report)
+{
+	for (size_t i = 0; report->percpu && i < report->model.stage_count; i++) {
+		char *text = strdup(report->percpu[i].text);
+		if (!text)
+			continue;
+		fputs("<h2>CPUs and caches</h2>\n", file);
 		preformatted(file, text);
 		free(text);
 	}
@@ -314,6 +327,7 @@ bool report_html_write(const struct report *report, struct error *error)
 	write_head(file, report);
 	write_traces(file, report);
 	write_memory(file, report);
+	write_percpu(file, report);
 	write_findings(file, report);
 	write_plots(file, report);
 	write_correlations(file, report);

@@ -5,6 +5,7 @@
 #include "analyzer/info.h"
 #include "analyzer/json.h"
 #include "analyzer/regions_output.h"
+#include "analyzer/report_percpu.h"
 #include "analyzer/ycsb_object.h"
 
 static void put_traces(json_t *object, const struct report *report)
@@ -16,8 +17,11 @@ static void put_traces(json_t *object, const struct report *report)
 		const struct stage *stage = &report->model.stages[i];
 		const struct info_pass pass = {&stage->totals, &stage->stats, &stage->rseq, stage->regions};
 		json_t *trace = info_json(stage->trace, &pass);
-		if (report->model.stage_count > 1)
+		if (report->model.stage_count > 1) {
 			json_put(trace, "hugepages", json_incref(stage->hugepages));
+			json_put(trace, "percpu",
+				 report->percpu ? json_incref(report->percpu[i].json) : NULL);
+		}
 		json_array_append_new(traces, trace);
 		if (stage->stats.events > most) {
 			most = stage->stats.events;
@@ -26,6 +30,7 @@ static void put_traces(json_t *object, const struct report *report)
 	}
 	json_put(object, "info", json_incref(json_array_get(traces, main)));
 	json_put(object, "hugepages", json_incref(report->model.stages[main].hugepages));
+	json_put(object, "percpu", report->percpu ? json_incref(report->percpu[main].json) : NULL);
 	json_put(object, "traces", traces);
 }
 
@@ -186,7 +191,6 @@ json_t *report_json(const struct report *report)
 	put_traces(object, report);
 	json_put(object, "ycsb", report->file_count ? ycsb_object(report->files, report->file_count) : NULL);
 	json_put(object, "ftdc", ftdc_array(report));
-	json_put_null(object, "percpu");
 	json_put_null(object, "locks");
 	json_put(object, "regions", regions_array(report));
 	json_put(object, "series", series_array(report));

@@ -9,7 +9,9 @@
 
 #include "analyzer/gnuplot.h"
 #include "analyzer/plot_bars.h"
+#include "analyzer/percpu_plot.h"
 #include "analyzer/plot_series.h"
+#include "analyzer/report_percpu.h"
 
 /* ---- files and gnuplot ------------------------------------------------------------------------------- */
 
@@ -33,7 +35,8 @@ static bool make_folder(const char *path, struct error *error)
 /* "sites.png", "overview-2.gp": a name that make_figure() gives. */
 static bool is_ours(const char *file)
 {
-	static const char *const others[] = {"sites", "sizes", "sites-huge", "map"};
+	static const char *const others[] = {"sites",	     "sizes",	     "sites-huge",   "map",
+					     "percpu-curve", "thread-curve", "percpu-matrix"};
 	const size_t other_count = sizeof others / sizeof *others;
 	const char *dot = strrchr(file, '.');
 	if (!dot || (strcmp(dot, ".gp") != 0 && strcmp(dot, ".png") != 0 && strcmp(dot, ".svg") != 0))
@@ -175,6 +178,23 @@ static bool page_figures(struct report *report, size_t at, struct error *error)
 	return !mapped_stage(report, at) || make_figure(report, at, &map, error);
 }
 
+static void write_percpu(FILE *script, const char *name, size_t number, const struct report *report,
+			 size_t timeline)
+{
+	percpu_figure_write(script, name, number, report_percpu_of(report, timeline));
+}
+
+static bool percpu_figures(struct report *report, size_t at, struct error *error)
+{
+	const struct percpu *percpu = report_percpu_of(report, at);
+	for (size_t i = 0; percpu && i < PERCPU_FIGURES; i++) {
+		struct figure figure = {percpu_figure_name(i), percpu_figure_caption(i), write_percpu, i};
+		if (percpu_figure_useful(i, percpu) && !make_figure(report, at, &figure, error))
+			return false;
+	}
+	return true;
+}
+
 static bool timeline_figures(struct report *report, size_t at, struct error *error)
 {
 	const struct timeline *timeline = &report->model.timelines[at];
@@ -190,7 +210,7 @@ static bool timeline_figures(struct report *report, size_t at, struct error *err
 		return false;
 	if (plot_sizes_useful(timeline) && !make_figure(report, at, &sizes, error))
 		return false;
-	return page_figures(report, at, error);
+	return page_figures(report, at, error) && percpu_figures(report, at, error);
 }
 
 bool report_plot_write(struct report *report, struct error *error)

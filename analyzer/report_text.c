@@ -7,6 +7,7 @@
 
 #include "analyzer/format.h"
 #include "analyzer/info.h"
+#include "analyzer/report_percpu.h"
 #include "analyzer/scale.h"
 #include "analyzer/stats.h"
 
@@ -181,6 +182,14 @@ static void print_memory(FILE *file, const struct report *report)
 	}
 }
 
+static void print_percpu(FILE *file, const struct report *report)
+{
+	for (size_t i = 0; report->percpu && i < report->model.stage_count; i++) {
+		heading(file, "CPUs and caches");
+		fputs(report->percpu[i].text, file);
+	}
+}
+
 static void print_files(FILE *file, const struct report *report)
 {
 	heading(file, "Written");
@@ -204,6 +213,7 @@ void report_text_print(FILE *file, const struct report *report)
 			   &(struct info_pass){&stage->totals, &stage->stats, &stage->rseq, stage->regions});
 	}
 	print_memory(file, report);
+	print_percpu(file, report);
 	print_client(file, report);
 	print_correlations(file, report);
 	print_findings(file, report);

@@ -32,7 +32,7 @@ case_percpu_full() {
 		class=".size_classes[] | select(.size_bytes == 3200)"
 		percpu_fact full "$class | .frees == $blocks and .remote_frees_cpu == $handed and .remote_frees_thread == $handed"
 		percpu_fact full "$class | .remote_free_share_cpu == $handed / $blocks"
-		percpu_fact full '(.matrix | flatten | add) == .frees and .calls_without_cpu == 0 and .unknown_frees == 0'
+		percpu_fact full '([.flows[].blocks] | add) == .frees and .calls_without_cpu == 0 and .unknown_frees == 0'
 		percpu_fact full '[.what_if[] | select(.design == "per-cpu" and .capacity_bytes == 0) | .underflows == .allocs and .overflows == .frees] == [true]'
 	done
 }
