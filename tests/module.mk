@@ -28,7 +28,7 @@ bench_programs := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard t
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(trace_support) $(BUILD)/libmodules.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 .PHONY: bench-programs
-bench-programs: $(bench_programs) ## build tests/bench: compare_rates, decode_speed, ycsb_speed
+bench-programs: $(bench_programs) ## build tests/bench: decoder, YCSB output, diagnostic data, ...
 
 # Host tests: guests that run with and without the shim. lib*.c become shared objects, *.cc C++ programs.
 host_guests := $(patsubst tests/host/%.c,$(BUILD)/host/%,$(filter-out tests/host/lib%.c,$(wildcard tests/host/*.c))) \

@@ -187,7 +187,9 @@ case_doctor_commands_for_the_machine() {
 		path=$(setting_path "${entry%%:*}")
 		[ ! -w "$path" ] || printf 'echo %s >%s\n' "$(setting_value "$path")" "$path" >>"$restore"
 	done
-	trap 'sh "$restore" 2>/dev/null' EXIT
+	# shellcheck disable=SC2064 # the path as it is now: it is local
+	trap "sh '$restore' 2>/dev/null" EXIT
+	trap 'exit 1' INT TERM
 	# max_ptes_none decides about the shrinker: as it should be, unless its own turn has come.
 	for entry in $fixable; do
 		path=$(setting_path "${entry%%:*}") value=${entry#*:} id=${entry##*:}
@@ -203,6 +205,11 @@ case_doctor_commands_for_the_machine() {
 		machine mended
 		finding mended "$id" ok
 	done
+	sh "$restore"
+	trap - EXIT
+	while read -r _ value path; do
+		[ "$(setting_value "${path#>}")" = "$value" ] || fail "${path#>} was not put back to $value"
+	done <"$restore"
 }
 
 # ---- cgroups -----------------------------------------------------------------------------------------------------
@@ -231,6 +238,45 @@ case_doctor_view_of_a_container() {
 	owner_ready view-max
 	doctor mended
 	finding mended per-cpu-capacity ok "set to 16777216 bytes"
+}
+
+# A container as engines make one: PID and mount namespaces and a root folder of its own, seen from outside.
+case_doctor_process_in_a_container() {
+	needs_native "it reads the memory of a process"
+	needs_rseq
+	need_namespaces -mp --fork
+	command -v pivot_root >/dev/null || skip "no pivot_root"
+	hold
+	local folder child tries=0
+	mkdir -p root/{opt,proc,sys/fs/cgroup,run,etc}
+	cp "$guests/rseqowner" root/opt
+	: >root/run/.containerenv
+	echo max >root/sys/fs/cgroup/memory.max
+	for folder in /usr /lib /lib64; do
+		if [ -L "$folder" ]; then cp -P "$folder" root/; elif [ -d "$folder" ]; then mkdir -p "root$folder"; fi
+	done
+	# shellcheck disable=SC2016
+	unshare -mp --fork sh -c 'mount --bind root root && for folder in /usr /lib /lib64; do
+			[ -L "$folder" ] || [ ! -d "$folder" ] || mount --rbind "$folder" "root$folder" || exit 90
+		done
+		mount -t proc proc root/proc && cd root && pivot_root . . && umount -l . && cd / &&
+			GLIBC_TUNABLES=glibc.pthread.rseq=0 exec /opt/rseqowner /run/pid' \
+		<&9 >inside.out 2>&1 &
+	child=$!
+	until [ -s root/run/pid ]; do
+		[ $((tries += 1)) -lt 200 ] || fail "it did not start: $(tail -n 2 inside.out)"
+		sleep 0.05
+	done
+	owner=$(tr -d ' ' <"/proc/$child/task/$child/children")
+	owners+=("$owner" "$child")
+	[ "$(cat root/run/pid)" = 1 ] || fail "inside it is process $(cat root/run/pid)"
+	doctor inside
+	[ "$(jq -r .container inside.json)" = true ] || fail "it is not taken for a container"
+	[ "$(jq -r .exe inside.json)" = /opt/rseqowner ] || fail "its program is $(jq -r .exe inside.json)"
+	finding inside rseq-owner ok "4 the program's own"
+	finding inside per-cpu-capacity bad "a capacity of 0"
+	[[ $(field inside per-cpu-capacity advice) == *"-e MONGO_TCMALLOC_PER_CPU_CACHE_SIZE_BYTES=16777216"* ]] ||
+		fail "it is not said how to start the container again: $(field inside per-cpu-capacity advice)"
 }
 
 in_cgroup() { # LABEL FOLDER
