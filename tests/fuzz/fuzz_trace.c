@@ -10,6 +10,7 @@
 
 #include "analyzer/allocstats.h"
 #include "analyzer/allocstats_json.h"
+#include "analyzer/coverage.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
 #include "analyzer/regions.h"
@@ -115,16 +116,70 @@ static size_t make_maps(struct input *input, uint8_t *to)
 	return bytes + sizeof names;
 }
 
+/* A look at some huge pages of 16 small ones. */
+#define FUZZ_HUGE_BYTES UINT64_C(65536)
+
+static size_t make_pages(struct input *input, uint8_t *to)
+{
+	struct pages_header header = {.time = input_byte(input) * UINT64_C(100),
+				      .page_bytes = 4096,
+				      .huge_bytes = FUZZ_HUGE_BYTES,
+				      .source = 1 + input_byte(input) % 2,
+				      .ranges = 1,
+				      .flags = input_byte(input) % 2};
+	struct pages_range range = {.start = input_byte(input) % 16 * FUZZ_HUGE_BYTES, .time = header.time};
+	range.end = range.start + (1 + input_byte(input) % 4) * FUZZ_HUGE_BYTES;
+	range.flags = input_byte(input) % 4 == 0 ? PAGES_UNCHANGED : 0;
+	size_t bytes = sizeof header + sizeof range;
+	uint64_t address = range.start;
+	for (unsigned runs = range.flags ? 0 : input_byte(input) % 16; runs > 0; runs--) {
+		struct pages_run run = {.start = next_address(input, address),
+					.pages = input_byte(input) % 32};
+		run.flags = input_byte(input);
+		memcpy(to + bytes, &run, sizeof run);
+		bytes += sizeof run;
+		header.runs++;
+		address = run.start + run.pages * header.page_bytes;
+	}
+	range.runs = header.runs;
+	memcpy(to, &header, sizeof header);
+	memcpy(to + sizeof header, &range, sizeof range);
+	return bytes;
+}
+
+static size_t make_smaps(struct input *input, uint8_t *to)
+{
+	struct smaps_header header = {.time = input_byte(input) * UINT64_C(100),
+				      .flags = input_byte(input) % 4 ? SMAPS_LAST : 0};
+	uint64_t address = input_byte(input) * UINT64_C(4096);
+	size_t bytes = sizeof header;
+	for (header.records = 0; header.records < input_byte(input) % 8u; header.records++) {
+		struct smaps_record record = {.start = address, .end = next_address(input, address)};
+		record.rss_bytes = input_byte(input) * UINT64_C(4096);
+		record.anon_huge_bytes = input_byte(input) % 4 * FUZZ_HUGE_BYTES;
+		input_take(input, &record.flags, sizeof record.flags);
+		memcpy(to + bytes, &record, sizeof record);
+		bytes += sizeof record;
+		address = next_address(input, record.end);
+	}
+	memcpy(to, &header, sizeof header);
+	return bytes;
+}
+
 static void add_planned_block(struct input *input, uint64_t sequence)
 {
 	static uint8_t payload[1 << 16];
-	uint16_t type = 1 + input_byte(input) % 11;
+	uint16_t type = 1 + input_byte(input) % 14;
 	uint8_t flags = input_byte(input);
 	size_t bytes;
 	if (type == BLOCK_EVENTS && flags & 1) {
 		bytes = make_pieces(input, payload, sizeof payload);
 	} else if (type == BLOCK_MAPS && flags & 1) {
 		bytes = make_maps(input, payload);
+	} else if (type == BLOCK_PAGES && flags & 1) {
+		bytes = make_pages(input, payload);
+	} else if (type == BLOCK_SMAPS && flags & 1) {
+		bytes = make_smaps(input, payload);
 	} else {
 		bytes = input_length(input);
 		input_take(input, payload, bytes);
@@ -223,6 +278,28 @@ static void check_regions(const struct regions *regions)
 	free(spans);
 }
 
+/* Every byte of every moment has its sum and its cause. */
+static void check_coverage(const struct pages *pages, const struct coverage *coverage)
+{
+	size_t count;
+	const struct coverage_row *rows = coverage_rows(coverage, &count);
+	require(pages_check(pages) == NULL);
+	for (size_t i = 0; i < count; i++)
+		require(coverage_sums_check(&rows[i].sums, rows[i].looked) == NULL);
+}
+
+static bool read_item(struct regions *regions, struct pages *pages, struct coverage *coverage,
+		      const struct merge_item *item, struct error *error)
+{
+	if (item->event)
+		return regions_event(regions, item->event, error) &&
+		       pages_until(pages, item->event->time, error) &&
+		       coverage_event(coverage, item->event, error);
+	uint64_t time = item->snapshot->mark.time;
+	return regions_until(regions, time, error) && pages_until(pages, time, error) &&
+	       coverage_snapshot(coverage, item->snapshot, error);
+}
+
 /* Each record takes a byte at least, and none is handed on twice. */
 static void read_events(struct trace *trace, uint64_t bytes)
 {
@@ -231,12 +308,13 @@ static void read_events(struct trace *trace, uint64_t bytes)
 	struct merge *merge = merge_open(trace, &error);
 	struct symbol_options nowhere = {"/nonexistent", "/nonexistent"};
 	struct regions *regions = regions_open(trace, &nowhere);
-	require(merge && regions);
+	struct pages *pages = pages_open(trace);
+	struct coverage *coverage = coverage_open(trace, regions, pages);
+	require(merge && regions && pages && coverage);
 	uint64_t events = 0, last_time = 0, backwards = 0;
 	while (merge_next(merge, &item, &error)) {
 		require(!item.event != !item.snapshot);
-		require(item.event ? regions_event(regions, item.event, &error)
-				   : regions_until(regions, item.snapshot->mark.time, &error));
+		require(read_item(regions, pages, coverage, &item, &error));
 		if (!item.event)
 			continue;
 		backwards += item.event->time < last_time;
@@ -244,8 +322,12 @@ static void read_events(struct trace *trace, uint64_t bytes)
 		require(++events <= bytes);
 	}
 	require(error.code == ERROR_NONE);
-	require(regions_until(regions, UINT64_MAX, &error));
+	require(regions_until(regions, UINT64_MAX, &error) && pages_until(pages, UINT64_MAX, &error) &&
+		coverage_finish(coverage, &error));
 	check_regions(regions);
+	check_coverage(pages, coverage);
+	coverage_close(coverage);
+	pages_close(pages);
 	regions_close(regions);
 	require(merge_stats(merge)->events == events);
 	require(backwards <= merge_stats(merge)->late_events);
