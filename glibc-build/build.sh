@@ -31,7 +31,7 @@ set -euo pipefail
 
 # Folders with libraries that a program may need besides libc and the loader. Left out: libcrypt (the system's own goes on),
 # static libraries, iconv's modules, locales and daemons, which the libraries find where the system has them.
-parts=(nptl nptl_db math mathvec rt resolv nss hesiod nis login malloc dlfcn locale)
+parts=(nptl nptl_db math mathvec rt resolv nss hesiod nis login malloc dlfcn)
 # Only what goes into shared objects is compiled, which is half of it.
 shared_only=(object-suffixes=.os)
 # Another number makes another key: to be raised when these scripts change what comes out.

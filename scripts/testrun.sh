@@ -133,7 +133,7 @@ check_lse() {
 # What the loader would complain about, in words that say who asks for what.
 check_libraries() {
 	local output status=0 line
-	output=$(LD_PRELOAD='' run_loader ${shim:+--preload "$shim"} --list "$program" 2>&1 </dev/null) || status=$?
+	output=$(LD_PRELOAD=$shim run_loader --list "$program" 2>&1 </dev/null) || status=$?
 	while read -r line; do
 		if [[ $line =~ version\ .(GLIBC_[0-9A-Z_.]+).\ not\ found\ \(required\ by\ (.*)\) ]]; then
 			explain_version "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
