@@ -139,7 +139,7 @@ static void each_missed(struct cachemodel *model, struct cache *cache, unsigned 
 
 void cpu_take(struct cachemodel *model, struct cache *cache, struct list *list, unsigned class)
 {
-	mask16 missed[GROUPS_MAX], any = {0};
+	mask16 missed[GROUPS_MAX] = {{0}}, any = {0};
 	for (unsigned g = 0; g < model->groups; g++) {
 		mask16 empty = list->vectors[g] == 0;
 		list->vectors[g] += (lanes16)~empty;
@@ -153,7 +153,7 @@ void cpu_take(struct cachemodel *model, struct cache *cache, struct list *list, 
 void cpu_give(struct cachemodel *model, struct cache *cache, struct list *list, unsigned class)
 {
 	const unsigned groups = model->groups;
-	mask16 missed[GROUPS_MAX], any = {0};
+	mask16 missed[GROUPS_MAX] = {{0}}, any = {0};
 	for (unsigned g = 0; g < groups; g++) {
 		mask16 full = list->vectors[g] >= list->vectors[groups + g];
 		list->vectors[g] -= (lanes16)~full;

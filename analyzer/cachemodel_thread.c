@@ -148,7 +148,7 @@ void thread_take(struct cachemodel *model, struct cache *cache, struct list *lis
 {
 	const unsigned groups = model->groups;
 	const int32_t bytes = (int32_t)model->classes->classes[class].bytes;
-	mask16 missed[GROUPS_MAX], any = {0};
+	mask16 missed[GROUPS_MAX] = {{0}}, any = {0};
 	for (unsigned g = 0; g < groups; g++) {
 		lanes16 *length = &list->vectors[g], *low = &list->vectors[2 * groups + g];
 		mask16 empty = *length == 0;
@@ -212,7 +212,7 @@ void thread_give(struct cachemodel *model, struct cache *cache, struct list *lis
 {
 	const unsigned groups = model->groups;
 	const int32_t bytes = (int32_t)model->classes->classes[class].bytes;
-	mask16 full[GROUPS_MAX], missed[GROUPS_MAX], any = {0};
+	mask16 full[GROUPS_MAX] = {{0}}, missed[GROUPS_MAX] = {{0}}, any = {0};
 	for (unsigned g = 0; g < groups; g++) {
 		lanes16 *length = &list->vectors[g];
 		full[g] = *length >= list->vectors[groups + g];

@@ -122,7 +122,7 @@ static void write_curves(FILE *script, const char *name, const struct percpu *pe
 /* Rows: freeing CPU; columns: allocating one. Returns how many CPUs are in a cell's side. */
 static size_t write_cells(FILE *script, const struct percpu *percpu, size_t cpus, double *largest)
 {
-	const size_t step = (cpus + PERCPU_PLOT_CELLS - 1) / PERCPU_PLOT_CELLS;
+	const size_t step = cpus ? (cpus + PERCPU_PLOT_CELLS - 1) / PERCPU_PLOT_CELLS : 1;
 	script_data_begin(script, "$cells");
 	for (size_t death = 0; death < cpus; death += step) {
 		for (size_t birth = 0; birth < cpus; birth += step) {
@@ -151,7 +151,7 @@ static void write_cpu_marks(FILE *script, char axis, const struct percpu_cpu *cp
 
 static void write_matrix(FILE *script, const char *name, const struct percpu *percpu)
 {
-	size_t count;
+	size_t count = 0;
 	double largest = 0;
 	const struct percpu_cpu *cpus = percpu_cpus(percpu, &count);
 	script_begin(script, name);

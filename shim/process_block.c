@@ -16,7 +16,7 @@
 #include "shim/smallfile.h"
 #include "shim/source.h"
 #include "shim/tcmalloc.h"
-#include "shim/topology.h"
+#include "shim/cputopology.h"
 #include "shim/tracefile.h"
 #include "shim/unwind.h"
 
@@ -159,6 +159,6 @@ void process_block_write(void)
 	put_settings();
 	put_clock();
 	put_patches();
-	topology_write(put_text); /* last: where the block is full, these are what is cut off */
+	cputopology_write(put_text); /* last: where the block is full, these are what is cut off */
 	tracefile_write_process(text, used);
 }

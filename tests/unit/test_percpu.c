@@ -42,13 +42,17 @@ static struct percpu *finish(const char *name, const struct percpu_options *opti
 	return percpu;
 }
 
+static void check(const struct percpu *percpu, enum cache_design design)
+{
+	const struct cachemodel *model = percpu_model(percpu, design);
+	const char *wrong = model ? cachemodel_check(model) : NULL;
+	cr_assert(!wrong, "%s", wrong);
+}
+
 static void done(struct percpu *percpu, struct trace *trace)
 {
-	for (unsigned d = 0; d < CACHE_DESIGNS; d++) {
-		const struct cachemodel *model = percpu_model(percpu, (enum cache_design)d);
-		const char *wrong = model ? cachemodel_check(model) : NULL;
-		cr_assert(!wrong, "%s", wrong);
-	}
+	check(percpu, CACHE_PER_CPU);
+	check(percpu, CACHE_PER_THREAD);
 	percpu_free(percpu);
 	trace_close(trace);
 }

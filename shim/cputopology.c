@@ -1,4 +1,4 @@
-#include "shim/topology.h"
+#include "shim/cputopology.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -199,7 +199,7 @@ static void put_allowed(void (*put)(const char *, const char *))
 	runs_put(put, "cpus_allowed");
 }
 
-void topology_write(void (*put)(const char *key, const char *value))
+void cputopology_write(void (*put)(const char *key, const char *value))
 {
 	static char online[2048];
 	put_list(put, "cpus_possible", CPUS "possible");
