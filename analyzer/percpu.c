@@ -67,16 +67,14 @@ static void flow_add_free(struct percpu_flow *flow, double weight, double bytes,
 		tally_add(&flow->remote_thread, weight, bytes);
 }
 
-static void count_place(struct percpu *percpu, uint32_t birth_cpu, uint32_t cpu, double weight, double bytes)
+static bool count_place(struct percpu *percpu, uint32_t birth_cpu, uint32_t cpu, double weight, double bytes)
 {
 	tally_add(&percpu->cpus[cpu].frees, weight, bytes);
 	if (birth_cpu == PERCPU_NONE)
-		return;
-	struct percpu_cell *cell = &percpu->cells[birth_cpu * percpu->cell_stride + cpu];
-	cell->blocks += weight;
-	cell->bytes += weight * bytes;
+		return true;
 	if (birth_cpu != cpu)
 		tally_add(&percpu->cpus[cpu].frees_there, weight, bytes);
+	return percpu_note_cell(percpu, birth_cpu, cpu, weight, bytes);
 }
 
 static bool count_death(struct percpu *percpu, const struct live_block *block, const struct actor *actor)
@@ -91,10 +89,9 @@ static bool count_death(struct percpu *percpu, const struct live_block *block, c
 	flow_add_free(&percpu->classes[class], weight, bytes, placed, remote_cpu, remote_thread);
 	flow_add_free(&percpu->sites[block->site].flow, weight, bytes, placed, remote_cpu, remote_thread);
 	tally_add(&percpu->threads[actor->thread].frees, weight, bytes);
-	if (actor->cpu != PERCPU_NONE)
-		count_place(percpu, birth.cpu, actor->cpu, weight, bytes);
-	else
-		percpu->totals.calls_without_cpu++;
+	percpu->totals.calls_without_cpu += actor->cpu == PERCPU_NONE;
+	if (actor->cpu != PERCPU_NONE && !count_place(percpu, birth.cpu, actor->cpu, weight, bytes))
+		return false;
 	return !remote_thread || percpu_note_pair(percpu, block->thread, actor->thread, weight, bytes);
 }
 
@@ -349,6 +346,7 @@ void percpu_free(struct percpu *percpu)
 	idmap_clear(&percpu->thread_index);
 	idmap_clear(&percpu->site_index);
 	pairmap_clear(&percpu->visited);
+	pairmap_clear(&percpu->cell_index);
 	pairmap_clear(&percpu->pair_index);
 	reuse_free(percpu->reuse);
 	for (unsigned i = 0; i < CACHE_DESIGNS; i++)
@@ -364,7 +362,7 @@ bool percpu_finish(struct percpu *percpu)
 	pending_settle(&percpu->pending, UINT64_MAX);
 	totals->unknown_frees = percpu->pending.unknown;
 	totals->memory_bytes = block_table_bytes(&percpu->blocks) +
-			       percpu->cell_stride * percpu->cell_stride * sizeof *percpu->cells +
+			       percpu->cell_capacity * sizeof *percpu->cells +
 			       percpu->thread_capacity * sizeof *percpu->threads +
 			       percpu->site_capacity * sizeof *percpu->sites;
 	for (unsigned i = 0; i < CACHE_DESIGNS; i++)

@@ -12,7 +12,8 @@
  * In full mode everything is exact. In sample mode blocks are weighted samples, migrations are those between
  * recorded events (a lower bound), and no cache is simulated: batches cannot be scaled down to a sample.
  *
- * Memory follows the numbers of live blocks, threads, sites, and the square of the number of CPUs in use.
+ * Memory follows the numbers of live blocks, threads, sites, CPUs, and pairs of CPUs between which blocks
+ * pass.
  */
 #ifndef MTRACE_PERCPU_H
 #define MTRACE_PERCPU_H

@@ -47,9 +47,10 @@ struct percpu {
 	struct percpu_cpu *cpus;
 	size_t cpu_count, cpu_capacity;
 	struct idmap cpu_index;
-	struct percpu_cell *cells; /* cell_stride squared: by birth, then death */
-	size_t cell_stride;
-	uint32_t *order; /* after the end: index by rank of the CPU's number */
+	struct percpu_cell *cells;
+	size_t cell_count, cell_capacity;
+	struct pairmap cell_index; /* (birth, death): indices of CPUs */
+	uint32_t *order;	   /* after the end: index by rank of the CPU's number */
 	struct percpu_cpu *sorted_cpus;
 
 	struct percpu_thread *threads;
@@ -78,6 +79,7 @@ struct percpu {
 
 /* Index of the event's thread and CPU, and the migration that it shows. False when out of memory. */
 bool percpu_place(struct percpu *percpu, const struct trace_event *event, struct actor *actor);
+bool percpu_note_cell(struct percpu *percpu, uint32_t birth, uint32_t death, double weight, double bytes);
 bool percpu_note_pair(struct percpu *percpu, uint32_t producer, uint32_t consumer, double weight,
 		      double bytes);
 bool percpu_sort_cpus(struct percpu *percpu);

@@ -1,31 +1,15 @@
 /* CPUs and threads of a pass: their indices, migrations, and the pairs that blocks pass between. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/array.h"
 #include "analyzer/percpu_internal.h"
 
 /* ---- indices ------------------------------------------------------------------------------------------- */
 
-static bool cells_grow(struct percpu *percpu, size_t stride)
-{
-	struct percpu_cell *cells = calloc(stride * stride, sizeof *cells);
-	if (!cells)
-		return false;
-	for (size_t i = 0; i < percpu->cell_stride; i++)
-		memcpy(&cells[i * stride], &percpu->cells[i * percpu->cell_stride],
-		       percpu->cell_stride * sizeof *cells);
-	free(percpu->cells);
-	percpu->cells = cells;
-	percpu->cell_stride = stride;
-	return true;
-}
-
 static uint32_t cpu_add(struct percpu *percpu, uint32_t cpu)
 {
 	const size_t count = percpu->cpu_count;
 	if (!array_reserve(&percpu->cpus, &percpu->cpu_capacity, count + 1, sizeof *percpu->cpus) ||
-	    (count == percpu->cell_stride && !cells_grow(percpu, count ? 2 * count : 8)) ||
 	    !idmap_add(&percpu->cpu_index, cpu, (uint32_t)count))
 		return PERCPU_NONE;
 	percpu->cpus[count] =
@@ -96,6 +80,24 @@ bool percpu_place(struct percpu *percpu, const struct trace_event *event, struct
 	return actor->cpu != PERCPU_NONE && move(percpu, actor->thread, actor->cpu);
 }
 
+/* ---- from CPU to CPU ----------------------------------------------------------------------------------- */
+
+bool percpu_note_cell(struct percpu *percpu, uint32_t birth, uint32_t death, double weight, double bytes)
+{
+	uint32_t index = pairmap_get(&percpu->cell_index, birth, death);
+	if (index == PAIRMAP_NONE) {
+		index = (uint32_t)percpu->cell_count;
+		if (!array_reserve(&percpu->cells, &percpu->cell_capacity, percpu->cell_count + 1,
+				   sizeof *percpu->cells) ||
+		    !pairmap_add(&percpu->cell_index, birth, death, index))
+			return false;
+		percpu->cells[percpu->cell_count++] = (struct percpu_cell){0, 0};
+	}
+	percpu->cells[index].blocks += weight;
+	percpu->cells[index].bytes += weight * bytes;
+	return true;
+}
+
 /* ---- pairs --------------------------------------------------------------------------------------------- */
 
 bool percpu_note_pair(struct percpu *percpu, uint32_t producer, uint32_t consumer, double weight,
@@ -151,5 +153,6 @@ uint32_t percpu_cache_of(const struct percpu *percpu, size_t cpu)
 
 struct percpu_cell percpu_cell(const struct percpu *percpu, size_t birth, size_t death)
 {
-	return percpu->cells[percpu->order[birth] * percpu->cell_stride + percpu->order[death]];
+	uint32_t index = pairmap_get(&percpu->cell_index, percpu->order[birth], percpu->order[death]);
+	return index == PAIRMAP_NONE ? (struct percpu_cell){0, 0} : percpu->cells[index];
 }
