@@ -7,7 +7,8 @@ hold() {
 	mkfifo hold
 	exec 9<>hold
 	owners=()
-	trap '[ ${#owners[@]} = 0 ] || kill "${owners[@]}" 2>/dev/null' EXIT
+	# The first process of a PID namespace takes no other signal.
+	trap '[ ${#owners[@]} = 0 ] || kill -KILL "${owners[@]}" 2>/dev/null' EXIT
 }
 
 # owner LABEL COMMAND...: COMMAND is run with a file to leave its process id in, and waited for; $owner is that id.
