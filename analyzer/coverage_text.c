@@ -343,9 +343,9 @@ static void print_head(FILE *file, const struct coverage_view *view)
 		return;
 	}
 	uint64_t huge_bytes = pages_huge_bytes(view->pages);
-	fprintf(file, ": %s, by %s, %zu moments\n",
-		huge_bytes ? format_bytes(bytes, (double)huge_bytes) : "huge pages of unknown size",
-		coverage_source(view), count);
+	fprintf(file, ": huge pages of %s, by %s, %zu moments\n",
+		huge_bytes ? format_bytes(bytes, (double)huge_bytes) : "unknown size", coverage_source(view),
+		count);
 }
 
 bool coverage_print(FILE *file, const struct coverage_view *view, size_t top)
