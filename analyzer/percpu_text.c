@@ -88,10 +88,10 @@ static void print_cpus(FILE *file, const struct percpu *percpu, size_t top)
 	struct percpu_balance balance = percpu_balance(percpu);
 	if (!count)
 		return;
-	fprintf(file,
-		"\n%zu CPUs with events; the busiest has %.2f times the mean of calls\n"
-		"   cpu     allocs/s      frees/s   from other CPUs  threads  migrations here  type\n",
-		count, balance.max_by_mean);
+	fprintf(file, "\n%zu CPU%s with events", count, count == 1 ? "" : "s");
+	if (!isnan(balance.max_by_mean))
+		fprintf(file, "; the busiest has %.2f times the mean of calls", balance.max_by_mean);
+	fputs("\n   cpu     allocs/s      frees/s   from other CPUs  threads  migrations here  type\n", file);
 	for (size_t i = 0; i < count && (!top || i < top); i++)
 		fprintf(file, "%6" PRIu32 " %12.0f %12.0f %16.2f%% %8" PRIu32 " %16" PRIu64 "  %s\n",
 			cpus[i].cpu, cpus[i].allocs.blocks / seconds, cpus[i].frees.blocks / seconds,
@@ -246,6 +246,8 @@ static void print_class(FILE *file, const struct percpu *percpu, unsigned class)
 static void print_classes(FILE *file, const struct percpu *percpu)
 {
 	const enum cache_design design = percpu_class_design(percpu);
+	if (!percpu_totals(percpu)->flow.allocs.samples)
+		return;
 	fprintf(file,
 		"\nsize classes of %s\n   bytes         allocs          frees  other CPU   reuse, half       "
 		"   99%%\n",
@@ -284,8 +286,8 @@ static void print_advice(FILE *file, const struct percpu *percpu, enum cache_des
 	fprintf(file, "  recommended: %s=%" PRIu64 " (mongod: %s); the caches then held %s at most, of %s",
 		advice->variable, bytes, advice->setting, format_bytes(held, advice->cached_bytes),
 		format_bytes(cost, advice->cost_bytes));
-	fprintf(file, design == CACHE_PER_CPU ? " that %s CPUs may hold\n" : " for all of %s threads\n",
-		format_count(caches, advice->caches));
+	fprintf(file, design == CACHE_PER_CPU ? " that %s CPU%s may hold\n" : " for all of %s thread%s\n",
+		format_count(caches, advice->caches), advice->caches == 1 ? "" : "s");
 }
 
 static void print_design(FILE *file, const struct percpu *percpu, enum cache_design design)
@@ -294,6 +296,11 @@ static void print_design(FILE *file, const struct percpu *percpu, enum cache_des
 	if (!model)
 		return;
 	struct advice advice = advise(percpu, design);
+	if (isnan(percpu_result(percpu, design, 0).hit_ratio)) {
+		fprintf(file, "\nwhat if: no calls that pass %s caches were simulated\n",
+			design == CACHE_PER_CPU ? "per-CPU" : "per-thread");
+		return;
+	}
 	fprintf(file,
 		"\nwhat if: %s\n  capacity       hits     underflows      overflows  central objects%s\n",
 		design == CACHE_PER_CPU ? "per-CPU caches as google/tcmalloc's, capacity of one CPU"
