@@ -67,6 +67,32 @@ int main(int argc, char **argv)
 	expect_text "comm shows"
 }
 
+# A folder as glibc's own make leaves it: libraries where they were made, the loader as elf/ld.so.
+case_testrun_build_folder() {
+	make_glibc_folder
+	mkdir -p "$work/objects/elf" "$work/objects/math"
+	cp "$work/glibc/$(basename "$(system_loader)")" "$work/objects/elf/ld.so"
+	cp "$work/glibc/libc.so.6" "$work/objects/"
+	cp "$work/glibc/libm.so.6" "$work/objects/math/"
+	build sums '#include <math.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+	char line[4096];
+	FILE *maps = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof line, maps))
+		if (strstr(line, "libm.so.6") || strstr(line, "libc.so.6"))
+			fputs(line, stdout);
+	printf("argv0 %s\n", argv[0]);
+	return (int)sqrt(argc * 81.0);
+}' -lm
+	expect 9 env PATH="$work:$PATH" scripts/testrun.sh --glibc "$work/objects" sums
+	expect_text "$work/objects/math/libm.so.6"
+	expect_text "$work/objects/libc.so.6"
+	expect_text "argv0 sums"
+}
+
 case_testrun_signals() {
 	make_glibc_folder
 	build dies '#include <signal.h>
