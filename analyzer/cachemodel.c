@@ -44,6 +44,8 @@ static bool lanes_create(struct cachemodel *model, const uint64_t *capacities)
 		central_start(model, lane);
 		((int16_t *)model->valid)[i] = -1;
 	}
+	if (model->lanes && model->design == CACHE_PER_THREAD)
+		follow_start(model);
 	return model->lanes != NULL;
 }
 
@@ -169,6 +171,8 @@ static void look(struct cachemodel *model)
 {
 	model->next_look = model->allocs + model->frees + LOOK_CALLS;
 	for (unsigned i = 0; i < model->lane_count; i++) {
+		if (model->lanes[i].follows)
+			continue;
 		uint64_t bytes = cached_bytes(model, i), *peak = &model->lanes[i].counts.cached_bytes_peak;
 		*peak = bytes > *peak ? bytes : *peak;
 	}
@@ -250,7 +254,10 @@ size_t cachemodel_lanes(const struct cachemodel *model)
 
 struct cachemodel_result cachemodel_result(const struct cachemodel *model, size_t lane)
 {
+	const uint64_t capacity_bytes = model->lanes[lane].counts.capacity_bytes;
+	lane = lane_of(model, (unsigned)lane);
 	struct cachemodel_result result = model->lanes[lane].counts;
+	result.capacity_bytes = capacity_bytes;
 	uint64_t bytes = cached_bytes(model, (unsigned)lane);
 	result.cached_bytes_peak = bytes > result.cached_bytes_peak ? bytes : result.cached_bytes_peak;
 	for (size_t i = 0; i < model->cache_count; i++)
@@ -264,6 +271,7 @@ struct cachemodel_result cachemodel_result(const struct cachemodel *model, size_
 struct cachemodel_cache cachemodel_cache(const struct cachemodel *model, uint32_t number, size_t lane)
 {
 	const struct cache *cache = number < model->cache_count ? model->caches[number] : NULL;
+	lane = lane_of(model, (unsigned)lane);
 	if (!cache)
 		return (struct cachemodel_cache){0, 0, 0, 0};
 	return (struct cachemodel_cache){cache->allocs, cache->frees, cache->lanes[lane].underflows,
@@ -333,6 +341,8 @@ static const char *check_caches(const struct cachemodel *model, unsigned lane)
 const char *cachemodel_check(const struct cachemodel *model)
 {
 	for (unsigned i = 0; i < model->lane_count; i++) {
+		if (model->lanes[i].follows)
+			continue;
 		const struct cachemodel_result *counts = &model->lanes[i].counts;
 		const char *wrong = check_caches(model, i);
 		if (wrong)

@@ -80,6 +80,7 @@ struct lane {
 	uint32_t next_resized;	   /* per-CPU: cache at which resizing of classes goes on */
 	uint32_t next_robbed;	   /* per-CPU: cache at which looking for capacity goes on */
 	int64_t unclaimed_bytes;   /* per-thread: that no cache has got */
+	bool follows;		   /* per-thread: is as the leader, and not simulated by itself */
 	struct cache *next_thread; /* per-thread: whom to take from next; NULL: the newest */
 	unsigned next_evicted;	   /* per-thread: class whose transfer cache is to give up a place next */
 };
@@ -89,7 +90,8 @@ struct cachemodel {
 	enum cache_design design;
 	const struct cache_classes *classes;
 	unsigned lane_count, groups;
-	mask16 valid[GROUPS_MAX]; /* lanes that exist */
+	unsigned leader;	  /* per-thread: the lane of the largest capacity */
+	mask16 valid[GROUPS_MAX]; /* lanes that exist and follow no other */
 	struct cache **caches;	  /* by number; NULL: none yet */
 	size_t cache_count, cache_capacity;
 	struct cache *newest; /* per-thread */
@@ -159,6 +161,18 @@ void thread_cache_start(struct cachemodel *model, struct cache *cache);
 void thread_cache_end(struct cachemodel *model, struct cache *cache);
 void thread_take(struct cachemodel *model, struct cache *cache, struct list *list, unsigned class);
 void thread_give(struct cachemodel *model, struct cache *cache, struct list *list, unsigned class);
+
+/* ---- cachemodel_follow.c ---- */
+void follow_start(struct cachemodel *model);
+void follow_set(struct cachemodel *model, unsigned lane, bool follows);
+/* Before the leader claims more. True where the lane can follow no further: it now has the leader's state. */
+bool follow_parts(struct cachemodel *model, unsigned lane);
+
+/* The lane whose state is that of `lane`. */
+static inline unsigned lane_of(const struct cachemodel *model, unsigned lane)
+{
+	return model->lanes[lane].follows ? model->leader : lane;
+}
 
 /* ---- cachemodel_central.c: calls of a cache, counted. Fetches return what was got, at least 1. ---- */
 void central_start(struct cachemodel *model, struct lane *lane);

@@ -48,15 +48,23 @@ void thread_lane_start(struct lane *lane)
 	lane->unclaimed_bytes = (int64_t)lane->counts.capacity_bytes - STEAL_BYTES;
 }
 
+/* A step like any other, or else the least, of which there need not be any left. */
+static void first_budget(struct cachemodel *model, struct cache *cache, unsigned lane)
+{
+	raise_budget(model, cache, lane);
+	if (max_bytes_of(cache)[lane])
+		return;
+	max_bytes_of(cache)[lane] = (int32_t)CACHE_THREADS_MIN_BYTES;
+	model->lanes[lane].unclaimed_bytes -= (int64_t)CACHE_THREADS_MIN_BYTES;
+}
+
 void thread_cache_start(struct cachemodel *model, struct cache *cache)
 {
-	for (unsigned i = 0; i < model->lane_count; i++) {
-		raise_budget(model, cache, i);
-		if (max_bytes_of(cache)[i])
-			continue;
-		max_bytes_of(cache)[i] = (int32_t)CACHE_THREADS_MIN_BYTES;
-		model->lanes[i].unclaimed_bytes -= (int64_t)CACHE_THREADS_MIN_BYTES;
-	}
+	for (unsigned i = 0; i < model->lane_count; i++)
+		follow_parts(model, i);
+	for (unsigned i = 0; i < model->lane_count; i++)
+		if (!model->lanes[i].follows)
+			first_budget(model, cache, i);
 	cache->next = model->newest;
 	cache->previous = NULL;
 	if (model->newest)
@@ -96,18 +104,34 @@ static void scavenge_list(struct cachemodel *model, struct cache *cache, unsigne
 	*low = list_lengths(list)[lane];
 }
 
+/* At the end of a free that scavenged: the lane claims, and before the leader does, those that part from it.
+ */
+static void claim(struct cachemodel *model, struct cache *cache, unsigned lane)
+{
+	if (lane == model->leader)
+		for (unsigned i = 0; i < model->lane_count; i++)
+			if (follow_parts(model, i)) {
+				raise_budget(model, cache, i);
+				cache->lanes[i].overflows++;
+			}
+	raise_budget(model, cache, lane);
+	cache->lanes[lane].overflows++;
+}
+
 static void scavenge(struct cachemodel *model, struct cache *cache, unsigned lane)
 {
 	for (unsigned i = 1; i < model->classes->count; i++)
 		if (cache->lists[i])
 			scavenge_list(model, cache, i, lane);
-	raise_budget(model, cache, lane);
+	claim(model, cache, lane);
 }
 
 void thread_cache_end(struct cachemodel *model, struct cache *cache)
 {
 	for (unsigned i = 0; i < model->lane_count; i++) {
 		struct lane *lane = &model->lanes[i];
+		if (lane->follows)
+			continue;
 		for (unsigned class = 1; class < model->classes->count; class ++)
 			if (cache->lists[class] && list_lengths(cache->lists[class])[i])
 				release(model, cache, class, i, UINT16_MAX);
@@ -195,7 +219,8 @@ static void give_missed(struct cachemodel *model, struct cache *cache, unsigned 
 		too_long(model, cache, class, lane);
 	if (size_bytes_of(cache)[lane] > max_bytes_of(cache)[lane])
 		scavenge(model, cache, lane);
-	cache->lanes[lane].overflows++;
+	else
+		cache->lanes[lane].overflows++;
 }
 
 /* A thread has a cache from its first allocation to its end; without one its frees go to the central list. */
@@ -203,6 +228,8 @@ void thread_give_directly(struct cachemodel *model, unsigned class)
 {
 	model->frees++;
 	for (unsigned i = 0; i < model->lane_count; i++) {
+		if (model->lanes[i].follows)
+			continue;
 		central_release_thread(model, i, class, 1);
 		model->lanes[i].counts.overflows++;
 	}

@@ -1,6 +1,7 @@
 #include "analyzer/spanlist.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define COUNT_FIRST 8u
 #define TOGETHER    64u /* of a span's objects, so large a part comes back with one draw */
@@ -19,6 +20,31 @@ void spanlist_free(struct spanlist *list)
 	for (unsigned i = 0; i < SPANLIST_BUCKETS; i++)
 		free(list->buckets[i].spans);
 	*list = (struct spanlist){0};
+}
+
+static void *duplicate(const void *array, uint32_t count, size_t item_bytes)
+{
+	void *copy = malloc(count * item_bytes + 1);
+	if (copy && count)
+		memcpy(copy, array, count * item_bytes);
+	return copy;
+}
+
+bool spanlist_copy(struct spanlist *copy, const struct spanlist *list)
+{
+	*copy = *list;
+	copy->spans = duplicate(list->spans, list->capacity, sizeof *list->spans);
+	bool good = copy->spans != NULL;
+	for (unsigned i = 0; i < SPANLIST_BUCKETS; i++) {
+		struct span_bucket *bucket = &copy->buckets[i];
+		bucket->spans = duplicate(list->buckets[i].spans, bucket->capacity, sizeof *bucket->spans);
+		good = good && bucket->spans;
+	}
+	if (!good) {
+		spanlist_free(copy);
+		spanlist_start(copy, list->objects);
+	}
+	return good;
 }
 
 /* Makes room for one more; doubles. */

@@ -42,6 +42,8 @@ struct spanlist {
 };
 
 void spanlist_start(struct spanlist *list, uint32_t objects);
+/* `copy` is made from scratch. False when out of memory. */
+bool spanlist_copy(struct spanlist *copy, const struct spanlist *list);
 void spanlist_free(struct spanlist *list);
 
 /* Takes up to `objects`, at least one. 0: out of memory. */

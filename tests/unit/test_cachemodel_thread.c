@@ -1,5 +1,6 @@
 /* Per-thread caches of the cache model: gperftools' rules, in cases that can be worked out by hand. */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "analyzer/cachemodel.h"
 
@@ -251,4 +252,46 @@ Test(cachemodel_thread, objects_are_never_lost)
 		check(model);
 		cachemodel_free(model);
 	}
+}
+
+/* ---- side by side -------------------------------------------------------------------------------------- */
+
+static void play(struct cachemodel *model)
+{
+	uint64_t state = 5;
+	for (unsigned i = 0; i < 400000; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		uint32_t thread = (uint32_t)(state >> 61);
+		unsigned class = 1 + (unsigned)(state >> 40) % 70;
+		if ((state >> 56 & 15) < (i / 20000 % 2 ? 5 : 11))
+			take(model, thread, class, 1);
+		else
+			give(model, thread, class, 1);
+		if (i % 70000 == 0)
+			cachemodel_end_thread(model, thread);
+	}
+	check(model);
+}
+
+/* A lane among others comes to what it comes to alone: when it parts from the one it follows makes no
+ * difference. */
+Test(cachemodel_thread, each_capacity_is_as_if_it_were_simulated_alone)
+{
+	uint64_t many[12];
+	for (unsigned i = 0; i < 12; i++)
+		many[i] = UINT64_C(524288) << (11 - i);
+	struct cachemodel *together = cachemodel_create(CACHE_PER_THREAD, many, 12, 0);
+	play(together);
+	for (unsigned i = 0; i < 12; i++) {
+		struct cachemodel *alone = cachemodel_create(CACHE_PER_THREAD, &many[i], 1, 0);
+		play(alone);
+		struct cachemodel_result a = cachemodel_result(alone, 0), b = cachemodel_result(together, i);
+		cr_assert(memcmp(&a, &b, sizeof a) == 0,
+			  "capacity %lu: %lu and %lu underflows, %lu and %lu overflows, %lu and %lu fetches",
+			  many[i], a.underflows, b.underflows, a.overflows, b.overflows, a.fetches,
+			  b.fetches);
+		cachemodel_free(alone);
+	}
+	cr_assert_neq(cachemodel_result(together, 11).underflows, cachemodel_result(together, 0).underflows);
+	cachemodel_free(together);
 }
