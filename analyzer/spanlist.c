@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define COUNT_FIRST 8u
-#define TOGETHER    64u /* of a span's objects, so large a part comes back with one draw */
+#define TOGETHER    16u /* of a span's objects, so large a part comes back with one draw */
 
 void spanlist_start(struct spanlist *list, uint32_t objects)
 {
