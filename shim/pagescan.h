@@ -30,8 +30,9 @@ uint64_t pagescan_huge_bytes(void);
 
 /*
  * Looks at [start, end), in whole pages, and calls visit for what is resident or swapped out there, by rising
- * address. The flags are without PAGE_FILE. One look holds the process's mmap lock for about PAGESCAN_HOLD_US and may stop early. Returns the
- * address up to which it has looked, which is `start` where the kernel refused.
+ * address. The flags are without PAGE_FILE. One look holds the process's mmap lock for about PAGESCAN_HOLD_US
+ * and may stop early. Returns the address up to which it has looked, which is `start` where the kernel
+ * refused.
  */
 #define PAGESCAN_HOLD_US 200
 uint64_t pagescan_look(uint64_t start, uint64_t end, void (*visit)(const struct pages_run *run));

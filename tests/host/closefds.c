@@ -100,7 +100,8 @@ static void run_round(int round, void (*close_all)(void))
 	for (int i = 0; i < FILES; i++)
 		files[i] = open_file(i);
 	require(pipe(ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
-	/* Where we share the guest's table, opening the trace again takes a low number for some microseconds. */
+	/* Where we share the guest's table, opening the trace again takes a low number for some microseconds.
+	 */
 	if (!getenv("GUEST_TABLE_IS_SHARED"))
 		check(files[0] == 3 && files[FILES - 1] == 3 + FILES - 1);
 	allocate(200);
