@@ -24,6 +24,7 @@
 #define AREAS_MAX      16
 
 static size_t page_bytes, huge_bytes;
+static size_t built_huge; /* bytes on huge pages before anything was broken */
 
 struct area {
 	const char *name;
@@ -246,6 +247,7 @@ static void write_pages(void)
 	snprintf(path, sizeof path, "%s.pages", counts ? counts : "guest");
 	FILE *file = fopen(path, "w");
 	require(pagemap_fd >= 0 && file);
+	fprintf(file, "built %zu\n", built_huge);
 	read_smaps();
 	for (unsigned i = 0; i < area_count; i++) {
 		const struct area *area = &areas[i];
@@ -289,6 +291,9 @@ __attribute__((noinline)) static void give_back_all(char *page)
 static void break_pages(void)
 {
 	char *start = new_huge("broken", 5);
+	read_smaps();
+	built_huge = areas[0].huge;
+	areas[0].rss = areas[0].huge = 0;
 	usleep(PAUSE_US);
 	give_back_a_part(start);
 	give_back_a_part(start + huge_bytes);
