@@ -120,10 +120,11 @@ native() {
 
 # ---- the arms ----------------------------------------------------------------------------------------------------
 
+# What the libraries offer. (What they ask for may differ: a helper's start-up code asks for __getauxval.)
 symbols() { # DIR
 	local library
 	for library in "$1"/*.so.*; do
-		nm -D --with-symbol-versions "$library" | cut -c 18- | sed "s,^,$(basename "$library") ,"
+		nm -D --defined-only --with-symbol-versions "$library" | cut -c 18- | sed "s,^,$(basename "$library") ,"
 	done | sort
 }
 
@@ -136,7 +137,7 @@ same_symbols() { # ARM
 	symbols "$GLIBC_DIR/lse" >"$work/lse.symbols"
 	symbols "$GLIBC_DIR/$1" >"$work/$1.symbols"
 	[ -s "$work/lse.symbols" ] && diff "$work/lse.symbols" "$work/$1.symbols" >"$work/difference" ||
-		{ fail "$1_symbols" "$(grep -c '^[<>]' "$work/difference") differ from lse: $(sed -n '/^[<>]/{p;q}' "$work/difference")" && return 0; }
+		{ fail "$1_symbols" "$(grep -c '^[<>]' "$work/difference") differ from lse: $(sed -n '/^[<>]/{p;q}' "$work/difference")" || return 0; }
 	pass "$1_symbols"
 }
 
