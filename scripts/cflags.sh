@@ -14,6 +14,7 @@ make --no-print-directory -nBk all tests 2>/dev/null | awk '
 		for (i = 1; i <= NF; i++) {
 			if ($i == "-c" || $i == "-MMD" || $i == "-MP" || $i == "-shared" || $i == "-rdynamic") { began = 1; continue }
 			if ($i == "-o" || $i == "-MF" || $i == "-MT") { i++; continue }
+			if ($i == "\\") continue # the command goes on in the next line
 			if ($i ~ /^-[lL]|^-Wl,|^-(no-)?pie$|^-static/) continue
 			if ($i ~ /^-[fm]/ && $i !~ /^-f(PIC|visibility|no-builtin)/) continue
 			if (began && $i ~ /^(trace|shim|analyzer|bench|tests)\/.*\.c$/) { source = $i; continue }
