@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "server"))
 		threads(server_thread);
 	else
-		require(!"burst, ring or server");
+		require(false);
 	say("fetches %llu objects %llu releases %llu objects %llu", (unsigned long long)fetches,
 	    (unsigned long long)fetched_objects, (unsigned long long)releases,
 	    (unsigned long long)released_objects);
