@@ -12,6 +12,7 @@
 
 #include "analyzer/array.h"
 #include "analyzer/atomics_files.h"
+#include "analyzer/openfile.h"
 
 #define NAMES_BYTES_MAX (64u << 20)
 
@@ -198,7 +199,7 @@ static bool count_outside(const struct thin *thin, const char *name)
 		return false;
 	int folder = slash && name[0] != '/' ? (int)(slash - thin->archive->file) + 1 : 0;
 	int length = snprintf(path, sizeof path, "%.*s%s", folder, thin->archive->file, name);
-	int fd = length > 0 && (size_t)length < sizeof path ? atomics_open(path) : -1;
+	int fd = length > 0 && (size_t)length < sizeof path ? open_regular(path) : -1;
 	if (fd < 0) {
 		atomics_file_problem(member, errno == ENOEXEC ? "is no regular file" : strerror(errno));
 		return true;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analyzer/array.h"
+#include "analyzer/openfile.h"
 #include "trace/layout.h"
 
 /* ---- items --------------------------------------------------------------------------------------------- */
@@ -70,18 +71,6 @@ bool atomics_files_problems(const struct atomics_files *files)
 
 /* ---- ELF files ----------------------------------------------------------------------------------------- */
 
-int atomics_open(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat status;
-	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-		close(fd);
-		errno = ENOEXEC;
-		return -1;
-	}
-	return fd;
-}
-
 static bool has_symtab(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -108,7 +97,7 @@ static int open_debug_file(const struct atomics_files *files, Elf *elf)
 	for (ssize_t i = 1; i < bytes; i++)
 		at += snprintf(path + at, sizeof path - (size_t)at, "%02x", id[i]);
 	snprintf(path + at, sizeof path - (size_t)at, ".debug");
-	return atomics_open(path);
+	return open_regular(path);
 }
 
 static void count_with_debug(const struct atomics_files *files, struct atomics_file *item, Elf *elf)
@@ -178,7 +167,7 @@ static bool add_file(struct atomics_files *files, const char *path, int fd, stru
 
 bool atomics_files_add(struct atomics_files *files, const char *operand, struct error *error)
 {
-	int fd = atomics_open(operand);
+	int fd = open_regular(operand);
 	if (fd < 0 && errno == ENOENT && is_number(operand))
 		return atomics_process(files, operand, error);
 	if (fd < 0)

@@ -55,9 +55,6 @@ bool atomics_files_problems(const struct atomics_files *files);
 struct atomics_file *atomics_files_item(struct atomics_files *files, const char *name);
 void atomics_file_problem(struct atomics_file *item, const char *text);
 
-/* A regular file at `path`, never blocking; -1 with errno, ENOEXEC where it is another kind of file. */
-int atomics_open(const char *path);
-
 /* The census of an open ELF file; `fd` stays open. What is wrong becomes the item's problem. */
 void atomics_file_count(const struct atomics_files *files, struct atomics_file *item, int fd);
 

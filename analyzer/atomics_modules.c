@@ -10,6 +10,7 @@
 
 #include "analyzer/array.h"
 #include "analyzer/atomics_files.h"
+#include "analyzer/openfile.h"
 #include "analyzer/reader.h"
 
 #define HWCAP_BIT_ATOMICS 8 /* Linux, arch/arm64: HWCAP_ATOMICS */
@@ -76,11 +77,11 @@ static int open_mapped(const char *pid, const struct place *place)
 {
 	char path[4200];
 	snprintf(path, sizeof path, "/proc/%s/map_files/%" PRIx64 "-%" PRIx64, pid, place->start, place->end);
-	int fd = atomics_open(path);
+	int fd = open_regular(path);
 	if (fd >= 0)
 		return fd;
 	snprintf(path, sizeof path, "/proc/%s/root%s", pid, place->path);
-	return atomics_open(path);
+	return open_regular(path);
 }
 
 static bool add_mapped(struct atomics_files *files, const char *pid, const struct place *place)
@@ -182,7 +183,7 @@ static void count_module(const struct atomics_files *files, struct atomics_file 
 	const struct atomics_census *census = &item->census;
 	bool whole_root = !files->sysroot || strcmp(files->sysroot, "/") == 0;
 	snprintf(path, sizeof path, "%s%s", whole_root ? "" : files->sysroot, module->path);
-	int fd = atomics_open(path);
+	int fd = open_regular(path);
 	if (fd < 0) {
 		atomics_file_problem(item, errno == ENOEXEC ? "is no regular file" : strerror(errno));
 		return;

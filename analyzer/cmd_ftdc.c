@@ -1,9 +1,9 @@
 #include <fnmatch.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "analyzer/command.h"
 #include "analyzer/ftdc.h"
+#include "analyzer/ftdc_damage.h"
 #include "analyzer/ftdc_summary.h"
 #include "analyzer/ftdc_table.h"
 #include "analyzer/json.h"
@@ -171,21 +171,6 @@ static struct ftdc *write_output(struct ftdc_command *command, const char *path,
 
 /* ---- the command --------------------------------------------------------------------------------------- */
 
-static int print_damage(const struct ftdc *ftdc)
-{
-	size_t count;
-	const struct ftdc_damage *damage = ftdc_damage(ftdc, &count);
-	for (size_t i = 0; i < count; i++) {
-		fputs("mtrace-analyze: ", stderr);
-		print_safe(stderr, damage[i].file);
-		fprintf(stderr, ": offset %" PRIu64 ": %s\n", damage[i].offset_bytes, damage[i].text);
-	}
-	if (ftdc_damage_count(ftdc) > count)
-		fprintf(stderr, "mtrace-analyze: and %" PRIu64 " more damaged places\n",
-			ftdc_damage_count(ftdc) - count);
-	return ftdc_damage_count(ftdc) ? ERROR_INPUT : ERROR_NONE;
-}
-
 /* False, too, where there is nothing to read: an output is opened, and emptied, only after that. */
 static bool spares_inputs(const struct ftdc_command *command, const char *path, struct error *error)
 {
@@ -209,7 +194,7 @@ static int run(struct ftdc_command *command, const char *path)
 		return error_print(&error);
 	struct ftdc *ftdc = write_output(command, path, file, &error);
 	bool good = output_close(file, command->output_path, &error) && error.code == ERROR_NONE;
-	int status = ftdc ? print_damage(ftdc) : ERROR_NONE;
+	int status = ftdc ? ftdc_print_damage(ftdc) : ERROR_NONE;
 	ftdc_close(ftdc);
 	return good ? status : error_print(&error);
 }

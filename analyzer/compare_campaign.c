@@ -11,6 +11,7 @@
 #include "analyzer/compare_inputs.h"
 #include "analyzer/compare_manifest.h"
 #include "analyzer/compare_runs.h"
+#include "analyzer/join.h"
 
 #define PATH_BYTES 4096
 
@@ -95,14 +96,7 @@ static bool take_treatment(struct compare *compare, const json_t *keys)
 	char *joined = NULL;
 	for (size_t i = 0; i < json_array_size(keys); i++) {
 		const char *key = json_string_value(json_array_get(keys, i));
-		char *longer = NULL;
-		if (!key)
-			continue;
-		if (asprintf(&longer, "%s%s%s", joined ? joined : "", joined ? "," : "", key) < 0)
-			longer = NULL;
-		free(joined);
-		joined = longer;
-		if (!joined)
+		if (key && !join(&joined, ",", key))
 			return false;
 	}
 	if (compare->treatment)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/array.h"
+#include "analyzer/join.h"
 
 #define VALUES_SHOWN 6 /* of one setting within one arm */
 
@@ -45,21 +46,16 @@ static bool same_set(const json_t *a, const json_t *b)
 	return json_equal(a, b);
 }
 
-static char *join(const json_t *values)
+static char *shown_values(const json_t *values)
 {
 	char *text = NULL;
 	size_t shown = 0;
 	const char *value;
 	json_t *unused;
 	json_object_foreach ((json_t *)values, value, unused) {
-		char *longer;
 		if (shown++ == VALUES_SHOWN)
 			break;
-		if (asprintf(&longer, "%s%s%s", text ? text : "", text ? " | " : "", value) < 0)
-			longer = NULL;
-		free(text);
-		text = longer;
-		if (!text)
+		if (!join(&text, " | ", value))
 			return NULL;
 	}
 	return text;
@@ -70,7 +66,7 @@ static bool fill(struct compare_difference *difference, json_t *const sets[], si
 	*found = false;
 	for (size_t arm = 0; arm < arms; arm++) {
 		size_t known = json_object_size(sets[arm]);
-		difference->values[arm] = join(sets[arm]);
+		difference->values[arm] = shown_values(sets[arm]);
 		difference->within[arm] = known > 1;
 		difference->differs[arm] =
 			known > 0 && json_object_size(sets[0]) > 0 && !same_set(sets[arm], sets[0]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyzer/csv.h"
+#include "analyzer/join.h"
 
 #define NO_COLUMN SIZE_MAX
 
@@ -209,17 +210,12 @@ static bool count_of(const struct table *table, enum column column, uint64_t *va
 
 static char *identity_of(const struct table *table, size_t arm)
 {
-	char *text = NULL, *longer;
+	char *text;
 	if (asprintf(&text, "%zu", arm) < 0)
 		return NULL;
-	for (size_t i = 0; i < sizeof identity / sizeof *identity; i++) {
-		if (asprintf(&longer, "%s\x1f%s", text, text_of(table, identity[i])) < 0)
-			longer = NULL;
-		free(text);
-		text = longer;
-		if (!text)
+	for (size_t i = 0; i < sizeof identity / sizeof *identity; i++)
+		if (!join(&text, "\x1f", text_of(table, identity[i])))
 			return NULL;
-	}
 	return text;
 }
 

@@ -1,11 +1,11 @@
 #include "analyzer/model_ftdc.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/ftdc_damage.h"
 #include "analyzer/ftdc_series.h"
 
 #define NS_PER_MS  INT64_C(1000000)
@@ -117,17 +117,6 @@ static bool add_timeline(struct model *model, struct timeline *timeline, const s
 	return true;
 }
 
-static void print_damage(const struct ftdc *ftdc)
-{
-	size_t count;
-	const struct ftdc_damage *damage = ftdc_damage(ftdc, &count);
-	for (size_t i = 0; i < count; i++) {
-		fputs("mtrace-analyze: ", stderr);
-		print_safe(stderr, damage[i].file);
-		fprintf(stderr, ": offset %" PRIu64 ": %s\n", damage[i].offset_bytes, damage[i].text);
-	}
-}
-
 static bool finish(struct pass *pass, struct model *model, const struct ftdc *ftdc,
 		   struct report_server *server)
 {
@@ -137,7 +126,7 @@ static bool finish(struct pass *pass, struct model *model, const struct ftdc *ft
 	server->overlaps = pass->timeline.row_count > 0;
 	server->damaged = ftdc_damage_count(ftdc) > 0;
 	server->per_cpu = pass->summary.per_cpu;
-	print_damage(ftdc);
+	ftdc_print_damage(ftdc);
 	return server->summary && (!server->overlaps || add_timeline(model, &pass->timeline, ftdc));
 }
 

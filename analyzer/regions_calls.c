@@ -1,23 +1,10 @@
 /* Region calls into the map of regions. */
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "analyzer/array.h"
+#include "analyzer/memcalls.h"
 #include "analyzer/regions_internal.h"
 
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24 /* since Linux 5.18 */
-#endif
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22 /* since Linux 5.14 */
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* since Linux 6.1 */
-#endif
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4 /* since Linux 5.7 */
-#endif
 #define HUGE_SHIFT 26 /* MAP_HUGE_SHIFT: log2 of the page size stands there, or 0 for the default */
 
 /* ---- mmap and munmap ---------------------------------------------------------------------------------- */

@@ -2,13 +2,12 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/openfile.h"
 #include "analyzer/symbols_internal.h"
 
 /* From libstdc++ (Itanium C++ ABI, 3.4): NULL where the name is not mangled; otherwise malloc()ed. */
@@ -22,19 +21,6 @@ static char *readable_name(const char *name)
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
-
-/* Traces name any path: pipes and devices are not for opening. -1 with errno. */
-static int open_regular(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat status;
-	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-		close(fd);
-		errno = ENOEXEC;
-		return -1;
-	}
-	return fd;
-}
 
 static bool build_id_matches(int fd, const struct trace_module *traced, bool *is_elf)
 {

@@ -1,13 +1,9 @@
 #include "analyzer/vmas.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "analyzer/array.h"
-
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4 /* since Linux 5.7 */
-#endif
+#include "analyzer/memcalls.h"
 
 /* More pieces than this between two readings: then all counts as changed. */
 #define STALE_MAX 65536u

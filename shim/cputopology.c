@@ -6,6 +6,7 @@
 
 #include "shim/raw.h"
 #include "shim/smallfile.h"
+#include "shim/text.h"
 
 #define CPUS	   "/sys/devices/system/cpu/"
 #define NODES	   "/sys/devices/system/node/"
@@ -74,28 +75,12 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Decimal; *at moves behind it. */
-static unsigned take_number(const char **at)
-{
-	unsigned number = 0;
-	for (; is_digit(**at) && number < CPUS_MAX * 10; ++*at)
-		number = number * 10 + (unsigned)(**at - '0');
-	return number;
-}
-
 /* Decimal, or hexadecimal after 0x, as in sysfs. */
 static uint64_t number_of(const char *text)
 {
 	const bool hexadecimal = text[0] == '0' && text[1] == 'x';
-	uint64_t number = 0;
-	for (text += hexadecimal ? 2 : 0;; text++) {
-		if (is_digit(*text))
-			number = number * (hexadecimal ? 16 : 10) + (uint64_t)(*text - '0');
-		else if (hexadecimal && *text >= 'a' && *text <= 'f')
-			number = number * 16 + (uint64_t)(*text - 'a' + 10);
-		else
-			return number;
-	}
+	text += hexadecimal ? 2 : 0;
+	return text_number(&text, hexadecimal ? 16 : 10);
 }
 
 /* ---- lists of the kernel ------------------------------------------------------------------------------- */
@@ -105,13 +90,15 @@ static bool next_range(const char **at, unsigned *first, unsigned *last)
 {
 	if (!is_digit(**at))
 		return false;
-	*first = *last = take_number(at);
+	uint64_t from = text_number(at, 10), to = from;
 	if (**at == '-') {
 		++*at;
-		*last = take_number(at);
+		to = text_number(at, 10);
 	}
 	*at += **at == ',';
-	return *first <= *last && *last < CPUS_MAX;
+	*first = (unsigned)from;
+	*last = (unsigned)to;
+	return from <= to && to < CPUS_MAX;
 }
 
 /* One line of a file; false where it is absent or empty. */

@@ -7,6 +7,7 @@
 #include "shim/pageblock.h"
 #include "shim/pagescan.h"
 #include "shim/raw.h"
+#include "shim/text.h"
 
 #define NS_PER_US      UINT64_C(1000)
 #define NS_PER_MS      UINT64_C(1000000)
@@ -57,28 +58,12 @@ static struct {
 
 /* ---- cells -------------------------------------------------------------------------------------------- */
 
-static bool cells_add(struct cells *cells, const struct cell *cell)
-{
-	if (cells->count == cells->capacity) {
-		size_t capacity = cells->capacity ? 2 * cells->capacity : 1024;
-		struct cell *items = raw_reserve(capacity * sizeof *items);
-		if (!items)
-			return false;
-		if (cells->items) {
-			memcpy(items, cells->items, cells->count * sizeof *items);
-			raw_munmap(cells->items, cells->capacity * sizeof *items);
-		}
-		cells->items = items;
-		cells->capacity = capacity;
-	}
-	cells->items[cells->count++] = *cell;
-	return true;
-}
-
 /* A cell without room in the list is told again as if it were new. */
 static void keep(const struct cell *cell)
 {
-	cells_add(&state.now, cell);
+	struct cells *now = &state.now;
+	if (list_reserve(&now->items, &now->capacity, now->count, sizeof *now->items))
+		now->items[now->count++] = *cell;
 }
 
 static struct cell *next_before(void)

@@ -4,20 +4,6 @@
 
 #include "shim/raw.h"
 
-unsigned long lines_number(const char **at, unsigned base)
-{
-	unsigned long number = 0;
-	for (;; (*at)++) {
-		char c = **at;
-		unsigned digit = c >= '0' && c <= '9'	? (unsigned)(c - '0')
-				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-							: base;
-		if (digit >= base)
-			return number;
-		number = number * base + digit;
-	}
-}
-
 bool lines_visit(const char *path, bool (*visit)(char *line, void *argument), void *argument)
 {
 	char text[LINES_BYTES_MAX];

@@ -14,7 +14,4 @@
 #define LINES_BYTES_MAX 5120u /* 100 of numbers, PATH_MAX, and escapes */
 bool lines_visit(const char *path, bool (*visit)(char *line, void *argument), void *argument);
 
-/* A decimal or hexadecimal number at *at, which is moved behind it; 0 where there is none. */
-unsigned long lines_number(const char **at, unsigned base);
-
 #endif

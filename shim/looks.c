@@ -103,7 +103,7 @@ void looks_finish(void)
 	if (config.max_mib)
 		hugepages_want_whole();
 	hugepages_finish();
-	smaps_take_now();
+	smaps_finish();
 	thp_take_now();
 	if (closed)
 		pagescan_close();

@@ -4,6 +4,7 @@
 
 #include "shim/lines.h"
 #include "shim/raw.h"
+#include "shim/text.h"
 
 static void skip(const char **at, char c)
 {
@@ -14,9 +15,9 @@ static void skip(const char **at, char c)
 bool maps_parse(const char *line, struct mapping *mapping)
 {
 	const char *at = line;
-	mapping->start = lines_number(&at, 16);
+	mapping->start = text_number(&at, 16);
 	skip(&at, '-');
-	mapping->end = lines_number(&at, 16);
+	mapping->end = text_number(&at, 16);
 	skip(&at, ' ');
 	if (strnlen(at, 5) < 5)
 		return false;
@@ -24,13 +25,13 @@ bool maps_parse(const char *line, struct mapping *mapping)
 			(at[2] == 'x' ? PROT_EXEC : 0);
 	mapping->shared = at[3] == 's';
 	at += 5;
-	mapping->offset = lines_number(&at, 16);
+	mapping->offset = text_number(&at, 16);
 	skip(&at, ' ');
-	mapping->device = lines_number(&at, 16) << 32;
+	mapping->device = text_number(&at, 16) << 32;
 	skip(&at, ':');
-	mapping->device |= lines_number(&at, 16);
+	mapping->device |= text_number(&at, 16);
 	skip(&at, ' ');
-	mapping->inode = lines_number(&at, 10);
+	mapping->inode = text_number(&at, 10);
 	skip(&at, ' ');
 	mapping->name = at;
 	return mapping->end > mapping->start;

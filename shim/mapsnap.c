@@ -6,6 +6,7 @@
 #include "shim/maps.h"
 #include "shim/own.h"
 #include "shim/raw.h"
+#include "shim/text.h"
 #include "shim/tracefile.h"
 #include "shim/writer.h"
 
@@ -54,29 +55,10 @@ static struct {
 
 static bool list_add(struct list *list, const struct known *item)
 {
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity ? 2 * list->capacity : 1024;
-		struct known *items = raw_reserve(capacity * sizeof *items);
-		if (!items)
-			return false;
-		if (list->items) {
-			memcpy(items, list->items, list->count * sizeof *items);
-			raw_munmap(list->items, list->capacity * sizeof *items);
-		}
-		list->items = items;
-		list->capacity = capacity;
-	}
+	if (!list_reserve(&list->items, &list->capacity, list->count, sizeof *list->items))
+		return false;
 	list->items[list->count++] = *item;
 	return true;
-}
-
-/* FNV-1a: names are short, and two of the same place rarely differ. */
-static uint64_t hash_of(const char *name)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (; *name; name++)
-		hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
-	return hash;
 }
 
 /* ---- the block ---------------------------------------------------------------------------------------- */
@@ -208,7 +190,7 @@ static bool visit(const struct mapping *mapping, void *unused)
 				     .offset = mapping->inode ? mapping->offset + start - mapping->start : 0,
 				     .device = mapping->device,
 				     .inode = mapping->inode,
-				     .name_hash = hash_of(name),
+				     .name_hash = text_hash(name),
 				     .flags = flags | (own ? MAPPING_OWN : 0)};
 		tell(&item, name);
 		state.seen_to = end;

@@ -1,6 +1,7 @@
 #include "shim/smallfile.h"
 
 #include "shim/raw.h"
+#include "shim/text.h"
 
 long smallfile_read(const char *path, char *text, size_t bytes)
 {
@@ -17,11 +18,8 @@ long smallfile_read(const char *path, char *text, size_t bytes)
 uint64_t smallfile_number(const char *path, uint64_t otherwise)
 {
 	char text[64];
-	uint64_t number = 0;
 	const char *at = text;
 	if (smallfile_read(path, text, sizeof text) <= 0 || *at < '0' || *at > '9')
 		return otherwise;
-	for (; *at >= '0' && *at <= '9'; at++)
-		number = number * 10 + (uint64_t)(*at - '0');
-	return number;
+	return text_number(&at, 10);
 }

@@ -7,13 +7,15 @@
 #include "shim/maps.h"
 #include "shim/own.h"
 #include "shim/raw.h"
+#include "shim/text.h"
 #include "shim/tracefile.h"
 
-#define PATH	    "/proc/self/smaps"
-#define RECORDS_MAX 8192u
-#define KIB	    UINT64_C(1024)
-#define RARE	    5u /* of a reading's share of the time: 1/1000 */
-#define LEVEL	    1
+#define PATH	       "/proc/self/smaps"
+#define RECORDS_MAX    8192u
+#define KIB	       UINT64_C(1024)
+#define RARE	       5u /* of a reading's share of the time: 1/1000 */
+#define LEVEL	       1
+#define FINISH_MOST_NS UINT64_C(200000000)
 
 struct block {
 	struct smaps_header header;
@@ -139,7 +141,7 @@ static bool visit(char *line, void *unused)
 		value++;
 	uint64_t *field = field_of(line, length);
 	if (field) {
-		*field += lines_number(&value, 10) * KIB;
+		*field += text_number(&value, 10) * KIB;
 	} else if (strncmp(line, "VmFlags", length) == 0) {
 		state.record.flags |= flags_of(colon + 1);
 	} else if (strncmp(line, "THPeligible", length) == 0) {
@@ -149,7 +151,7 @@ static bool visit(char *line, void *unused)
 	return true;
 }
 
-void smaps_take_now(void)
+static void take(void)
 {
 	uint64_t start_ns = clock_thread_cpu_ns();
 	if (!state.block)
@@ -173,7 +175,13 @@ void smaps_take(uint64_t interval_ms, bool alone)
 {
 	uint64_t cost_ns = alone || state.wanted ? state.cost_ns : RARE * state.cost_ns;
 	if (!state.read || clock_cost_allows(clock_monotonic_ns(), interval_ms, state.last_ns, cost_ns))
-		smaps_take_now();
+		take();
+}
+
+void smaps_finish(void)
+{
+	if (!state.read || state.cost_ns < FINISH_MOST_NS)
+		take();
 }
 
 void smaps_want(void)

@@ -12,8 +12,8 @@
 /* Where that is due. `alone`: nothing else tells of huge pages, so that it may cost as much as that would. */
 void smaps_take(uint64_t interval_ms, bool alone);
 
-/* Now. */
-void smaps_take_now(void);
+/* At the end, which the guest waits for: unless the last one took longer than 200 ms of CPU time. */
+void smaps_finish(void);
 
 /* The next smaps_take() may come as early as if it were alone. */
 void smaps_want(void);

@@ -8,6 +8,7 @@
 #include "shim/hugepages.h"
 #include "shim/raw.h"
 #include "shim/ring.h"
+#include "shim/text.h"
 #include "shim/tracefile.h"
 
 static struct {
@@ -46,12 +47,9 @@ static long read_text(int fd, char *text, size_t bytes)
 
 static uint64_t number_at(const char *text)
 {
-	uint64_t number = 0;
 	while (*text == ' ' || *text == '\t')
 		text++;
-	for (; *text >= '0' && *text <= '9'; text++)
-		number = number * 10 + (uint64_t)(*text - '0');
-	return number;
+	return text_number(&text, 10);
 }
 
 static uint64_t page_bytes(void)

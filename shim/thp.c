@@ -8,6 +8,7 @@
 #include "shim/lines.h"
 #include "shim/raw.h"
 #include "shim/smallfile.h"
+#include "shim/text.h"
 #include "shim/tracefile.h"
 
 #define FOLDER	    "/sys/kernel/mm/transparent_hugepage"
@@ -40,20 +41,11 @@ static struct {
 	uint64_t last_ns, cost_ns;
 } state;
 
-/* FNV-1a. */
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 /* True where the value is not the one that was last told. Names come in the same order each time. */
 static bool is_news(const char *name, const char *value)
 {
 	static unsigned next;
-	struct known news = {hash_of(name), hash_of(value)}, *known = state.block->known;
+	struct known news = {text_hash(name), text_hash(value)}, *known = state.block->known;
 	for (unsigned i = 0; i < state.known_count; i++, next++) {
 		if (next >= state.known_count)
 			next = 0;

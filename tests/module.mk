@@ -6,7 +6,7 @@ unit_support  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/support_shim.c,$(wil
 
 # Modules of the shim that have unit tests, as they are in libmtrace.so, and the tests' stand-ins for what these call.
 UNIT_SHIM_TESTS   := patch_site shim_pages mapsnap ring_growth config config_path free_stack ring ring_file ring_slots sampling stacks
-unit_shim_modules := arch/$(ARCH)/patch_site clock config diag hugepages lines maps mapsnap own pageblock program ring ring_file ring_slots sampling stacks tcmalloc_text
+unit_shim_modules := arch/$(ARCH)/patch_site clock config diag hugepages lines maps mapsnap own pageblock program ring ring_file ring_slots sampling stacks tcmalloc_text text
 UNIT_SHIM_OBJECTS := $(BUILD)/libshimmodules.a
 $(UNIT_SHIM_OBJECTS): $(unit_shim_modules:%=$(BUILD)/pic/shim/%.o) $(BUILD)/tests/unit/support_shim.o
 	rm -f $@ && ar rcs $@ $^

@@ -14,25 +14,8 @@
 
 #include "analyzer/livemap.h"
 #include "analyzer/merge.h"
+#include "tests/bench/speed.h"
 #include "tests/unit/support_trace.h"
-
-static uint64_t random_state = 88172645463325252u;
-
-/* Marsaglia, "Xorshift RNGs", 2003. */
-static uint64_t random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
-
-static double now_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Blocks lie in a heap of four times as many places of 64 bytes, so that addresses come again. */
 static void write_trace(const char *path, uint64_t events, uint32_t threads, uint64_t live)

@@ -22,27 +22,11 @@
 #include <zlib.h>
 
 #include "analyzer/command.h"
+#include "tests/bench/speed.h"
 
 enum { GROUPS = 60, FIELDS = 50, METRICS = GROUPS * FIELDS + 1, SAMPLES = 300, CHOSEN = 50 };
 enum { FILE_BYTES = 10000000, INFLATED_MAX = 4 << 20 };
 #define START_MS INT64_C(1780228800000)
-
-static uint64_t random_state = 88172645463325252u;
-
-static uint64_t next_random(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
-
-static double now_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- one chunk ----------------------------------------------------------------------------------------- */
 
@@ -106,7 +90,7 @@ static bson_t *first_sample(int64_t time_ms)
 /* Of each ten metrics one counts, one goes up and down every few seconds, one changes once in a while. */
 static int64_t delta_of(int metric)
 {
-	uint64_t random = next_random();
+	uint64_t random = random_next();
 	switch (metric % 20) {
 	case 3:
 		return (int64_t)(random % 90);
@@ -163,7 +147,7 @@ static uint64_t write_folder(const char *folder, uint64_t wanted_bytes, uint64_t
 	int64_t time_ms = START_MS;
 	/* Counts and bytes of a server that has run for a while: up to 13 digits. */
 	for (int metric = 1; metric < METRICS; metric++)
-		values[metric] = (int64_t)(next_random() >> (24 + next_random() % 36));
+		values[metric] = (int64_t)(random_next() >> (24 + random_next() % 36));
 	for (int number = 0; written < wanted_bytes; number++) {
 		char path[128];
 		snprintf(path, sizeof path, "%s/metrics.2026-05-31T12-00-00Z-%05d", folder, number);

@@ -19,21 +19,11 @@
 #include <unistd.h>
 
 #include "analyzer/percpu.h"
+#include "tests/bench/speed.h"
 #include "tests/unit/support_trace.h"
 
 #define CAPACITIES 20u
 #define CPUS	   8u
-
-static uint64_t random_state = 88172645463325252u;
-
-/* Marsaglia, "Xorshift RNGs", 2003. */
-static uint64_t random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
 
 static void put(struct support_trace *trace, uint8_t kind, uint64_t time, uint32_t thread, uint64_t address,
 		uint64_t size_bytes)
@@ -96,13 +86,6 @@ static struct percpu_options capacities(const char *design)
 			options.capacities[d][i] = capacity_at((enum cache_design)d, i);
 	}
 	return options;
-}
-
-static double now_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static int pass(const char *path, const struct percpu_options *options)

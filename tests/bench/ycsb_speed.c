@@ -15,13 +15,7 @@
 #include <unistd.h>
 
 #include "analyzer/ycsb.h"
-
-static double now_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+#include "tests/bench/speed.h"
 
 static void write_line(FILE *file, uint64_t second)
 {

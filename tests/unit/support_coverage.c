@@ -120,3 +120,11 @@ void support_cause_is(const struct coverage_sums *sums, enum huge_cause cause, u
 	cr_expect_eq(sums->causes[cause], bytes, "%s: %llu, not %llu", huge_cause_id(cause),
 		     (unsigned long long)sums->causes[cause], (unsigned long long)bytes);
 }
+
+const struct coverage_row *support_last_row(const struct support_coverage *world)
+{
+	size_t count;
+	const struct coverage_row *rows = coverage_rows(world->coverage, &count);
+	cr_assert_gt(count, 0);
+	return &rows[count - 1];
+}

@@ -41,4 +41,7 @@ extern const struct support_mapping support_layout_maps[SUPPORT_LAYOUT_MAPPINGS 
 extern const struct smaps_record support_layout_smaps[SUPPORT_LAYOUT_MAPPINGS + 1];
 extern const struct page_run support_layout_runs[];
 
+/* There is one. */
+const struct coverage_row *support_last_row(const struct support_coverage *world);
+
 #endif

@@ -14,14 +14,6 @@
 #define MS    UINT64_C(1000000)
 #define ALL   0, UINT64_MAX
 
-static const struct coverage_row *last_row(const struct support_coverage *world)
-{
-	size_t count;
-	const struct coverage_row *rows = coverage_rows(world->coverage, &count);
-	cr_assert_gt(count, 0);
-	return &rows[count - 1];
-}
-
 /* ---- one layout with everything in it ----------------------------------------------------------------- */
 
 static void write_layout(struct support_trace *trace)
@@ -37,7 +29,7 @@ static void write_layout(struct support_trace *trace)
 Test(coverage, every_byte_has_its_sum_and_its_cause)
 {
 	struct support_coverage world = support_coverage_open(NULL, write_layout);
-	const struct coverage_row *row = last_row(&world);
+	const struct coverage_row *row = support_last_row(&world);
 	const struct coverage_sums *sums = &row->sums;
 	cr_expect_eq(sums->huge_bytes, 2 * HUGE);
 	cr_expect_eq(sums->resident_bytes, 2 * HUGE + HUGE + (256 + 10 + 4 + 8 + 64 + 7) * PAGE);
@@ -78,7 +70,7 @@ Test(coverage, owners_and_sites_have_their_parts)
 		if (names[i].kind == OWNER_TRACER)
 			cr_expect_eq(owners[i].sums.resident_bytes, 0);
 	}
-	cr_expect_eq(all.resident_bytes, last_row(&world)->sums.resident_bytes);
+	cr_expect_eq(all.resident_bytes, support_last_row(&world)->sums.resident_bytes);
 	const struct coverage_part *sites = coverage_sites(world.coverage, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (sites[i].stack_id != 5)

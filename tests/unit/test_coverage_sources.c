@@ -12,14 +12,6 @@
 #define MS    UINT64_C(1000000)
 #define ALL   0, UINT64_MAX
 
-static const struct coverage_row *last_row(const struct support_coverage *world)
-{
-	size_t count;
-	const struct coverage_row *rows = coverage_rows(world->coverage, &count);
-	cr_assert_gt(count, 0);
-	return &rows[count - 1];
-}
-
 /* ---- other sources ------------------------------------------------------------------------------------ */
 
 static void write_sums(struct support_trace *trace)
@@ -75,7 +67,7 @@ static void write_unplaced(struct support_trace *trace)
 Test(coverage, huge_pages_without_a_place_are_in_the_sum)
 {
 	struct support_coverage world = support_coverage_open(NULL, write_unplaced);
-	const struct coverage_row *row = last_row(&world);
+	const struct coverage_row *row = support_last_row(&world);
 	cr_expect_eq(row->sums.huge_bytes, HUGE);
 	cr_expect_eq(row->unplaced.huge_bytes, HUGE);
 	cr_expect_eq(row->unplaced.folio_mapped_by_page_bytes, 2 * HUGE);

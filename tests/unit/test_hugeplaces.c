@@ -1,13 +1,9 @@
 /* Which call broke a huge page, what came back, and how memory got onto huge pages. */
 #include <criterion/criterion.h>
-#include <sys/mman.h>
 
 #include "analyzer/hugeplaces.h"
+#include "analyzer/memcalls.h"
 #include "tests/unit/support_pages.h"
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* since Linux 6.1 */
-#endif
 
 #define PAGE  SUPPORT_PAGE_BYTES
 #define HUGE  SUPPORT_HUGE_BYTES
