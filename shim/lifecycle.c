@@ -410,73 +410,13 @@ void lifecycle_after_detach(void)
 	errno = error;
 }
 
-/* ---- the slow way into a hook
- * --------------------------------------------------------------------------------------- */
-
-/*
- * The hook that set the guard was left by a jump out of a signal handler: its frame is not on the stack any
- * more. That is certain where the asking hook's frame is as high as the guard's (a call made inside it would
- * be lower), or, for a hook that was writing, closer below it than a handler can be. What is lower still is
- * taken for nested until a hook comes that is not. A handler with a stack of its own may be anywhere.
- */
-static bool guard_is_stale(const struct thread *thread, uintptr_t frame)
-{
-	size_t reach = thread->guard == GUARD_WRITE ? SIGNAL_FRAME_BYTES_MIN : 0;
-	stack_t stack;
-	if (frame + reach < thread->guard_frame || thread->sealed ||
-	    raw2(SYS_sigaltstack, 0, (long)&stack) != 0)
-		return false;
-	return !(stack.ss_flags & SS_ONSTACK);
-}
-
-static struct thread *attach(bool counted)
+bool lifecycle_records_here(void)
 {
 	if (lifecycle_phase() != PHASE_RECORDING)
-		return NULL;
-	if (raw_pid() != life.pid) {
-		if (lifecycle_is_forked_child())
-			set_phase(PHASE_SILENT); /* a fork past our hook */
-		return NULL;
-	}
-	struct thread *thread = registry_attach(counted);
-	if (!thread)
-		rings_count_shared(COUNTER_LOST_NO_THREAD, 1);
-	return thread;
-}
-
-void thread_attach_new(void)
-{
-	if (!thread_self)
-		attach(true);
-}
-
-__attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame)
-{
-	if (!hooks_ready && !lifecycle_start_early())
-		return NULL;
-	struct thread *thread = thread_self;
-	if (!thread)
-		return attach(false);
-	if (thread->mode == MODE_CLOSED) {
-		if (nested_ok && lifecycle_is_suspended())
-			lifecycle_count_stopped(COUNTER_LOST_STOPPED, 1);
-		return NULL; /* an allocator's hook counts by capture_unrecorded() */
-	}
-	if (thread->guard && guard_is_stale(thread, frame)) {
-		/* The record that was being written is not committed, but the encoder has moved on: a fresh
-		 * chunk. */
-		if (thread->guard == GUARD_WRITE)
-			atomic_store_explicit(&thread->limit, NULL, memory_order_relaxed);
-		thread->guard = GUARD_NONE;
-	}
-	switch (thread->guard) {
-	case GUARD_WRITE:
-		if (nested_ok)
-			rings_count_shared(COUNTER_LOST_REENTRY, 1);
-		return NULL; /* an allocator's hook counts by capture_unrecorded() */
-	case GUARD_CALL:
-		return nested_ok ? thread : NULL;
-	default:
-		return thread;
-	}
+		return false;
+	if (raw_pid() == life.pid)
+		return true;
+	if (lifecycle_is_forked_child())
+		set_phase(PHASE_SILENT);
+	return false;
 }

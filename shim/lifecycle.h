@@ -40,6 +40,10 @@ bool lifecycle_malloc_is_ours(void);
 /* Sets errno, if it can be reached yet. */
 void lifecycle_set_errno(int error);
 
+/* In the process that records, while it does. A child of a fork that passed no hook of ours falls silent
+ * here. */
+bool lifecycle_records_here(void);
+
 /* This process is the one that started the trace, or shares its memory and is about to exec (vfork). */
 bool lifecycle_is_forked_child(void);
 
