@@ -44,7 +44,8 @@ void lifecycle_set_errno(int error);
  * here. */
 bool lifecycle_records_here(void);
 
-/* This process is the one that started the trace, or shares its memory and is about to exec (vfork). */
+/* False in the process that started the trace, and in one that shares its memory and is about to exec
+ * (vfork). */
 bool lifecycle_is_forked_child(void);
 
 /* In the child, after fork() through a hook. `detaching`: the parent was a detached process with one thread.
