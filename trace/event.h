@@ -52,6 +52,13 @@ enum event_kind {
 	/* A call that returned nothing: args: the kind that failed, errno; size as asked for. */
 	EVENT_FAILED = 50,
 
+	/* Locks (MTRACE_LOCKS=1), chosen by chance: address: the lock; size: how many of its kind the event
+	 * stands for; args: enum lock_kind, enum lock_call, see below. Exact sums are in BLOCK_LOCKS. */
+	EVENT_LOCK_WAIT = 64, /* a contended acquisition, from before it until end_time; result: the call's
+				 value; stack: of the call */
+	EVENT_LOCK_HOLD = 65, /* an acquisition, told at its release: args[2]: time units held, all ones: not
+				 known; args[3]: 1 contended; stack: of the call that acquired */
+
 	/* Definitions inside the stream; a reader keeps them and hands no event on. */
 	EVENT_STACK = 60, /* a stack id and its return addresses, innermost first */
 };

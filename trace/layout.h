@@ -60,6 +60,7 @@ enum block_type {
 	BLOCK_SMAPS = 12,    /* struct smaps_header and its records: the kernel's own sums by mapping */
 	BLOCK_SETTINGS =
 		13, /* struct settings_header and its lines: the machine's huge page settings and counters */
+	BLOCK_LOCKS = 14, /* struct locks_header and its records: what threads did with locks */
 };
 
 #define BLOCK_MAGIC	      0x4b4c4254u /* "TBLK" */
@@ -290,6 +291,74 @@ struct settings_header {
 _Static_assert(sizeof(struct settings_header) == 16, "settings_header is 16 bytes");
 
 #define SETTINGS_WHOLE 1u /* all that is known: other names are known no more */
+
+/* Written to disk: never renumber, only append. */
+enum lock_kind {
+	LOCK_MUTEX = 1,	  /* pthread_mutex_t, mtx_t */
+	LOCK_RWLOCK = 2,  /* pthread_rwlock_t */
+	LOCK_SPIN = 3,	  /* pthread_spinlock_t */
+	LOCK_COND = 4,	  /* pthread_cond_t, cnd_t: "acquired" is a wait that was woken */
+	LOCK_SEM = 5,	  /* sem_t: acquired by a wait, released by a post */
+	LOCK_BARRIER = 6, /* pthread_barrier_t: acquired when a wait returns */
+	LOCK_ATOMIC = 7,  /* libatomic's __atomic_*: acquired counts the calls; address 0 */
+};
+
+/* Which call acquired, or waited. Written to disk: never renumber, only append. */
+enum lock_call {
+	LOCK_CALL_LOCK = 1, /* mutex, spin; sem_wait; pthread_cond_wait; barrier */
+	LOCK_CALL_TRY = 2,
+	LOCK_CALL_TIMED = 3, /* with a time limit: timed and clock forms */
+	LOCK_CALL_READ = 4,  /* rwlock: the three forms for reading */
+	LOCK_CALL_READ_TRY = 5,
+	LOCK_CALL_READ_TIMED = 6,
+};
+
+#define LOCK_BUCKETS 16u
+
+/* The first bucket takes what is shorter, each further one what is shorter than four times that, the last one
+ * all else. */
+#define LOCK_BUCKET_NS 64u
+
+/* Followed by `records` struct lock_record. */
+struct locks_header {
+	uint64_t time;	   /*  0: time units: before the first record was read */
+	uint64_t end_time; /* 8: after the last one */
+	uint32_t records;  /* 16 */
+	uint32_t flags;	   /* 20: LOCKS_WHOLE */
+};
+_Static_assert(sizeof(struct locks_header) == 24, "locks_header is 24 bytes");
+
+#define LOCKS_WHOLE 1u /* every entry that is open is told, also where nothing changed (keyframe, end) */
+
+#define LOCK_CLOSED 1u /* the entry's last record: it gave way to another, or its thread ended */
+
+/*
+ * What one thread did with one lock from `opened` on. A later record with the same thread, address, kind and
+ * `opened` takes the place of the earlier one; those with different `opened` add up.
+ */
+struct lock_record {
+	uint64_t address;      /*  0: 0: all for which there was no room, and LOCK_ATOMIC */
+	uint64_t opened;       /*  8: time units */
+	uint32_t thread;       /* 16: UINT32_MAX: threads that have no place of their own */
+	uint16_t kind;	       /* 20: enum lock_kind */
+	uint16_t flags;	       /* 22: LOCK_CLOSED */
+	uint64_t acquired;     /* 24: calls that acquired, the contended ones too */
+	uint64_t released;     /* 32: calls that released; LOCK_COND: signals and broadcasts */
+	uint64_t shared;       /* 40: of the acquired: for reading */
+	uint64_t contended;    /* 48: calls that had to wait, also those that then gave up */
+	uint64_t failed;       /* 56: calls that did not acquire: busy, time out, error */
+	uint64_t wait;	       /* 64: time units spent in the contended calls */
+	uint64_t wait_longest; /* 72: time units */
+	uint64_t held;	       /* 80: acquisitions whose hold time was measured, chosen by chance */
+	uint64_t hold;	       /* 88: time units, sum over those */
+	uint64_t hold_longest; /* 96: time units */
+	uint64_t last_used;    /* 104: time units; by the thread's last contended or chosen call */
+	uint64_t reserved[2];  /* 112 */
+	uint32_t
+		waits[LOCK_BUCKETS]; /* 128: contended calls by how long they waited; stays at its greatest */
+	uint32_t holds[LOCK_BUCKETS]; /* 192: of `held`, by how long */
+};
+_Static_assert(sizeof(struct lock_record) == 256, "lock_record is 256 bytes");
 
 /* Followed by build_id_bytes, then path_bytes, then zeros up to a multiple of 8. */
 struct module_record {
