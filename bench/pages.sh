@@ -35,6 +35,11 @@ run_arm() { # ARM ROUND
 	while read -r name value; do
 		record pages "$gib-gib" "$1" "$2" "$name" "$value"
 	done <"$out/run.out"
+	if [ "$1" = shim ]; then
+		value=$(build/mtrace-analyze hugepages --json "$out/trace.mtr" | jq '[.snapshots[1:][].age_s] | max // empty') ||
+			complain "pages: the trace of round $2 cannot be read"
+		[ -z "$value" ] || record pages "$gib-gib" shim "$2" oldest_look_s "$value"
+	fi
 	rm -f "$out"/trace.mtr*
 }
 
@@ -64,12 +69,13 @@ awk -F '\t' -v arms="${arms[*]}" '
 		return most + 0
 	}
 	END {
-		printf "%-14s %10s %12s %16s %12s %12s\n", "reader", "% of a CPU", "ms a reading", "mmap median us", "99% us", "longest us"
+		printf "%-14s %10s %12s %16s %12s %12s %14s\n", "reader", "% of a CPU", "ms a reading", "mmap median us", "99% us", "longest us", "oldest look s"
 		n = split(arms, arm, " ")
 		for (a = 1; a <= n; a++) {
 			ms = median(arm[a], "read_ms")
-			printf "%-14s %10.2f %12s %16.1f %12.1f %12.1f\n", arm[a], median(arm[a], "cpu_percent"),
-				ms < 0 ? "" : sprintf("%.1f", ms), median(arm[a], "mmap_median_us"), median(arm[a], "mmap_p99_us"), greatest(arm[a], "mmap_max_us")
+			printf "%-14s %10.2f %12s %16.1f %12.1f %12.1f %14s\n", arm[a], median(arm[a], "cpu_percent"),
+				ms < 0 ? "" : sprintf("%.1f", ms), median(arm[a], "mmap_median_us"), median(arm[a], "mmap_p99_us"), greatest(arm[a], "mmap_max_us"),
+				arm[a] == "shim" ? sprintf("%.1f", greatest(arm[a], "oldest_look_s")) : ""
 		}
 	}' "$tsv"
 exit "$bench_failed"

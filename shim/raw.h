@@ -46,12 +46,18 @@ static inline bool raw_failed(long result)
 	return (unsigned long)result >= (unsigned long)-4095L;
 }
 
-/* Returns NULL on failure. */
+/*
+ * Returns NULL on failure. Never on huge pages: where these are always on, our sparse tables would take some
+ * tens of MiB instead of one, huge pages that the guest could have had, and time: on a machine with shadow
+ * page tables, traced programs used half as much CPU time again. A kernel without huge pages refuses the
+ * advice, which is as well.
+ */
 static inline void *raw_mmap(void *address, size_t bytes, int prot, int flags, int fd, uint64_t offset)
 {
 	long result = arch_syscall(SYS_mmap, (long)address, (long)bytes, prot, flags, fd, (long)offset);
 	if (raw_failed(result))
 		return NULL;
+	raw3(SYS_madvise, result, (long)bytes, MADV_NOHUGEPAGE);
 	own_note((void *)result, bytes);
 	return (void *)result;
 }

@@ -156,6 +156,21 @@ case_locked_memory() {
 	complete
 }
 
+# Where huge pages are always on, the shim's sparse tables would take them from the guest, and slow it down.
+case_no_huge_pages_of_its_own() {
+	local mode
+	needs_native "what an emulator maps is its own"
+	[ -d /sys/kernel/mm/transparent_hugepage ] || skip "the kernel has no huge pages"
+	for mode in sample full; do
+		traced "$mode" "$mode" cat /proc/self/smaps
+		awk '/^[0-9a-f]+-/ { mapping = $0; writable = $2 ~ /w/ && !/\[stack\]/ }
+			/^Size:/ { large = $2 >= 512 }
+			/^VmFlags:/ && writable && large { n++; if (!/ nh( |$)/) print mapping } END { if (n < 4) print "too few mappings: " n + 0 }' \
+			"$mode.out" >"$mode.eligible"
+		[ ! -s "$mode.eligible" ] || fail "$mode: could get huge pages: $(head -n 3 "$mode.eligible" | tr '\n' ';')"
+	done
+}
+
 case_seccomp() {
 	local mode
 	guest sealed
