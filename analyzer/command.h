@@ -21,6 +21,7 @@ int cmd_report(int argc, char **argv);
 int cmd_sites(int argc, char **argv);
 int cmd_hugepages(int argc, char **argv);
 int cmd_percpu(int argc, char **argv);
+int cmd_locks(int argc, char **argv);
 int cmd_ycsb(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_atomics(int argc, char **argv);

@@ -31,6 +31,8 @@ const char *event_name(uint8_t kind)
 		[EVENT_DLOPEN] = "dlopen",
 		[EVENT_DLCLOSE] = "dlclose",
 		[EVENT_FAILED] = "failed",
+		[EVENT_LOCK_WAIT] = "lock_wait",
+		[EVENT_LOCK_HOLD] = "lock_hold",
 	};
 	return kind < sizeof names / sizeof *names ? names[kind] : NULL;
 }

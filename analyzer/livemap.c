@@ -328,6 +328,11 @@ const struct live_site *livemap_sites(const struct livemap *map, size_t *count)
 	return map->sites;
 }
 
+const struct live_block *livemap_find(const struct livemap *map, uint64_t address)
+{
+	return address ? block_table_find(&map->blocks, address) : NULL;
+}
+
 void livemap_each(const struct livemap *map, void (*visit)(void *context, const struct live_block *block),
 		  void *context)
 {

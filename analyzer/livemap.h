@@ -92,6 +92,9 @@ const struct livemap_totals *livemap_totals(const struct livemap *map);
 /* All sites, in order of first use; the pointer is valid until the next livemap_apply(). */
 const struct live_site *livemap_sites(const struct livemap *map, size_t *count);
 
+/* The live block that begins at `address`; NULL: none does. Valid until the next livemap_apply(). */
+const struct live_block *livemap_find(const struct livemap *map, uint64_t address);
+
 /* Calls `visit` for each live block, in no order. */
 void livemap_each(const struct livemap *map, void (*visit)(void *context, const struct live_block *block),
 		  void *context);

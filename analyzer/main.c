@@ -17,6 +17,7 @@ static const struct command commands[] = {
 	{"sites", cmd_sites, "which call stacks allocate, hold, and are freed remotely"},
 	{"hugepages", cmd_hugepages, "what lies on huge pages, over time, and what breaks them up"},
 	{"percpu", cmd_percpu, "per-CPU locality and caches, and what another capacity would do"},
+	{"locks", cmd_locks, "contention by lock and by site, and what goes through glibc's atomics"},
 	{"ycsb", cmd_ycsb, "output of YCSB and go-ycsb as tables, and whether it can be trusted"},
 	{"compare", cmd_compare, "two or more arms over repeated runs, with statistics"},
 	{"doctor", cmd_doctor, "is this machine, and this mongod, set up as its allocator needs it"},

@@ -169,6 +169,15 @@ size_t symbols_resolve(struct symbols *symbols, uint64_t return_address, const s
 	return cached->count;
 }
 
+bool symbols_data(struct symbols *symbols, size_t module, uint64_t in_file, char **name,
+		  uint64_t *offset_bytes)
+{
+	if (module >= symbols->modules_count || !module_usable(symbols, &symbols->modules[module]))
+		return false;
+	*name = symbol_module_data(&symbols->modules[module], in_file, offset_bytes);
+	return *name != NULL;
+}
+
 /* ---- stacks -------------------------------------------------------------------------------------------- */
 
 bool symbols_stack(struct symbols *symbols, const struct trace_stack *stack, struct symbol_stack *names)

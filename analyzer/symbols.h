@@ -46,6 +46,13 @@ void symbols_free(struct symbols *symbols);
  */
 size_t symbols_resolve(struct symbols *symbols, uint64_t return_address, const struct symbol_frame **frames);
 
+/*
+ * The symbol that holds the data at `in_file`, an address of the ELF file of trace_modules()[module]. True:
+ * *name is the caller's to free, *offset_bytes is how far behind it the data lies. False where there is none.
+ */
+bool symbols_data(struct symbols *symbols, size_t module, uint64_t in_file, char **name,
+		  uint64_t *offset_bytes);
+
 /* Names the shim's own module: its frames are no part of the program's stacks. */
 bool symbols_is_shim(const struct symbols *symbols, uint64_t address);
 

@@ -32,4 +32,7 @@ void symbol_module_close(struct symbol_module *module);
  */
 size_t symbol_module_lookup(struct symbol_module *module, uint64_t address, struct symbol_frame *frames);
 
+/* The symbol around an address in the file that is no code, malloc()ed; NULL where there is none. */
+char *symbol_module_data(struct symbol_module *module, uint64_t in_file, uint64_t *offset_bytes);
+
 #endif

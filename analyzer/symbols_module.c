@@ -208,3 +208,15 @@ size_t symbol_module_lookup(struct symbol_module *module, uint64_t address, stru
 	frames[0].name = name ? readable_name(name) : NULL;
 	return frames[0].name ? 1 : 0;
 }
+
+/* libdw gives the nearest symbol before where none is around. */
+char *symbol_module_data(struct symbol_module *module, uint64_t in_file, uint64_t *offset_bytes)
+{
+	GElf_Off offset;
+	GElf_Sym symbol;
+	const char *name = dwfl_module_addrinfo(module->loaded, in_file, &offset, &symbol, NULL, NULL, NULL);
+	if (!name || (symbol.st_size && offset >= symbol.st_size))
+		return NULL;
+	*offset_bytes = offset;
+	return readable_name(name);
+}
