@@ -1,9 +1,13 @@
 /*
  * Sums over blocks, exact or weighted samples, and shares of one sum in another.
  *
- * In sample mode a block of s bytes stands for w = 1/p(s) blocks (estimate.h). The 95% interval of a share is
- * Wilson's (JASA 22, 1927) at the effective number of samples, (sum of w)^2 / (sum of w^2) (Kish, Survey
- * Sampling, 1965): samples are drawn independently of each other, but do not weigh the same.
+ * In sample mode a block of s bytes stands for w = 1/p(s) blocks (estimate.h). Samples are drawn
+ * independently of each other, but do not weigh the same: the 95% interval of a share is that of n
+ * independent equal ones, n being the effective number: (sum of w)^2 / (sum of w^2) (Kish, Survey Sampling,
+ * 1965), or fewer where the variance of the ratio (Cochran, Sampling Techniques, 1977, chapter 6) says so.
+ * Below 1000 it is Clopper and Pearson's (Biometrika 26, 1934), which holds the truth at least that often
+ * whatever the share and n; Korn and Graubard (Survey Methodology 24, 1998) use it in the same way. Above it
+ * is Wilson's (JASA 22, 1927).
  */
 #ifndef MTRACE_TALLY_H
 #define MTRACE_TALLY_H

@@ -191,9 +191,9 @@ Test(percpu, samples_are_weighted_and_shares_have_intervals)
 	cr_assert_float_eq(flow->allocs.blocks, 400 * weight, 1e-6);
 	struct share cpu = tally_share_blocks(&flow->remote_cpu, &flow->placed, false);
 	cr_assert_float_eq(cpu.value, 0.2, 1e-12);
-	/* Wilson at n = 400, p = 0.2 */
-	cr_assert_float_eq(cpu.low, 0.16374, 1e-4);
-	cr_assert_float_eq(cpu.high, 0.24197, 1e-4);
+	/* Clopper and Pearson of 80 in 400 */
+	cr_assert_float_eq(cpu.low, 0.16190, 1e-4);
+	cr_assert_float_eq(cpu.high, 0.24261, 1e-4);
 	cr_assert_null(percpu_model(percpu, CACHE_PER_CPU));
 	cr_assert_null(percpu_reuse(percpu));
 	done(percpu, trace);
