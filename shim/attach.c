@@ -23,6 +23,17 @@ static bool guard_is_stale(const struct thread *thread, uintptr_t frame)
 	return !(stack.ss_flags & SS_ONSTACK);
 }
 
+bool thread_clear_stale_guard(struct thread *thread, uintptr_t frame)
+{
+	if (!guard_is_stale(thread, frame))
+		return false;
+	/* The record that was being written is not committed, but the encoder has moved on: a fresh chunk. */
+	if (thread->guard == GUARD_WRITE)
+		atomic_store_explicit(&thread->limit, NULL, memory_order_relaxed);
+	thread->guard = GUARD_NONE;
+	return true;
+}
+
 static struct thread *attach(bool counted)
 {
 	if (!lifecycle_records_here())
@@ -51,13 +62,8 @@ __attribute__((noinline)) struct thread *thread_enter_slow(bool nested_ok, uintp
 			lifecycle_count_stopped(COUNTER_LOST_STOPPED, 1);
 		return NULL; /* an allocator's hook counts by capture_unrecorded() */
 	}
-	if (thread->guard && guard_is_stale(thread, frame)) {
-		/* The record that was being written is not committed, but the encoder has moved on: a fresh
-		 * chunk. */
-		if (thread->guard == GUARD_WRITE)
-			atomic_store_explicit(&thread->limit, NULL, memory_order_relaxed);
-		thread->guard = GUARD_NONE;
-	}
+	if (thread->guard)
+		thread_clear_stale_guard(thread, frame);
 	switch (thread->guard) {
 	case GUARD_WRITE:
 		if (nested_ok)

@@ -332,6 +332,21 @@ void capture_realloc_after(struct thread *thread, const struct realloc_start *st
 		realloc_sample(thread, start, address, size_bytes);
 }
 
+uint32_t capture_stack(struct thread *thread, uint64_t time)
+{
+	return stack_now(thread, time);
+}
+
+void capture_told_event(struct thread *thread, const struct trace_event *event)
+{
+	write_extended(thread, event);
+}
+
+void capture_warm_up(struct thread *thread)
+{
+	warm_up(thread);
+}
+
 /* ---- everything else
  * ---------------------------------------------------------------------------------------------- */
 

@@ -59,6 +59,17 @@ void capture_realloc_after(struct thread *thread, const struct realloc_start *st
  */
 void capture_event(struct thread *thread, enum counter counter, struct trace_event *event);
 
+/*
+ * For events whose stack is taken before they are told (locks.c), inside GUARD_WRITE: the present stack's
+ * number, 0 where there is none to be had, and the event itself, which no counter but COUNTER_EVENTS counts.
+ */
+uint32_t capture_stack(struct thread *thread, uint64_t time);
+void capture_told_event(struct thread *thread, const struct trace_event *event);
+
+/* The unwinder's first use in this thread, which takes a millisecond and allocates. Not inside GUARD_WRITE,
+ * nor where an allocator may be at work. */
+void capture_warm_up(struct thread *thread);
+
 ALWAYS_INLINE enum counter capture_counter(enum event_kind kind)
 {
 	switch (kind) {

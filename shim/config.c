@@ -115,15 +115,6 @@ static void read_text(const char *name, const char *value, char *target, size_t 
 		complain(name, value, "a non-empty text of bearable length", target);
 }
 
-/* Known, so that a spelling mistake is found; what they turn on is not part of this version. */
-static void read_locks(const char *value)
-{
-	bool locks = false;
-	read_flag("MTRACE_LOCKS", value, &locks);
-	if (locks)
-		complain("MTRACE_LOCKS", value, "available in this version", "0");
-}
-
 static void read_patch(const char *value)
 {
 	if (!strcmp(value, "auto") || !strcmp(value, "off"))
@@ -173,7 +164,7 @@ static void read_variable(const char *name, const char *value)
 	else if (!strcmp(name, "MTRACE_EXE"))
 		read_text(name, value, config.exe_glob, sizeof config.exe_glob);
 	else if (!strcmp(name, "MTRACE_LOCKS"))
-		read_locks(value);
+		read_flag(name, value, &config.locks);
 	else if (!strcmp(name, "MTRACE_PATCH"))
 		read_patch(value);
 	else if (!strcmp(name, "MTRACE_PAGES"))

@@ -30,6 +30,7 @@ struct config {
 	uint64_t interval_ms;
 	unsigned stack_depth;
 	bool children;
+	bool locks;
 	bool patch; /* MTRACE_PATCH=auto */
 	enum pages_wanted pages;
 	char out[CONFIG_PATH_BYTES]; /* as given, with its % sequences */

@@ -11,6 +11,8 @@
 #include "shim/config.h"
 #include "shim/diag.h"
 #include "shim/family.h"
+#include "shim/lock_next.h"
+#include "shim/locks.h"
 #include "shim/looks.h"
 #include "shim/mapsnap.h"
 #include "shim/modules.h"
@@ -135,6 +137,7 @@ static void start_recording(void)
 	process_block_write();
 	mapsnap_take_whole();
 	tracefile_close();
+	locks_start();
 	registry_start();
 	set_phase(PHASE_RECORDING);
 	registry_attach(false);
@@ -189,6 +192,8 @@ void lifecycle_set_errno(int error)
 static void start(char **environment)
 {
 	real_resolve();
+	lock_next_resolve();
+	locks_state = LOCKS_OFF;
 	hooks_ready = 1;
 	diag_start();
 	config_read(environment);
@@ -361,6 +366,7 @@ static void start_anew(void)
 	rings_forget();
 	stacks_forget();
 	sampling_forget();
+	locks_forget();
 	looks_forget();
 	writer_forget();
 	modules_after_fork();
@@ -390,6 +396,7 @@ void lifecycle_after_fork(bool detaching)
 	if (life.alive)
 		*life.alive = 0;
 	rings_forget_threads();
+	locks_forget();
 	if (life.wanted && (config.children || detaching))
 		start_anew();
 	else

@@ -3,6 +3,7 @@
 #include "shim/config.h"
 #include "shim/hugepages.h"
 #include "shim/keyframe.h"
+#include "shim/lockblock.h"
 #include "shim/mapsnap.h"
 #include "shim/modules.h"
 #include "shim/pagescan.h"
@@ -71,6 +72,7 @@ static void end(uint64_t now_ns, uint64_t watermark)
 		thp_take(config.interval_ms);
 	}
 	tcmalloc_write(config.interval_ms, watermark);
+	lockblock_write();
 	looks_write_snapshot(watermark);
 	looks.begun = false;
 	looks.next_ns += config.interval_ms * NS_PER_MS;
@@ -95,6 +97,8 @@ void looks_finish(void)
 	modules_refresh();
 	write_modules_if_changed();
 	mapsnap_take_whole();
+	lockblock_want_whole();
+	lockblock_write();
 	if (config.pages == PAGES_WANT_OFF)
 		return;
 	bool closed = !pagescan_source();
@@ -124,6 +128,7 @@ void looks_want_whole(void)
 	hugepages_want_whole();
 	smaps_want();
 	thp_want_whole();
+	lockblock_want_whole();
 }
 
 void looks_forget(void)

@@ -10,6 +10,7 @@
 
 #include "shim/clock.h"
 #include "shim/config.h"
+#include "shim/locks.h"
 #include "shim/patch.h"
 #include "shim/raw.h"
 #include "shim/registry.h"
@@ -139,6 +140,9 @@ static void put_settings(void)
 	put_number("interval_ms", (long long)config.interval_ms);
 	put_number("ring_mib", (long long)config.ring_mib);
 	put_number("max_mib", (long long)config.max_mib);
+	put_number("locks", config.locks);
+	if (config.locks)
+		put_number("locks_every", LOCKS_EVERY);
 	put_text("unwinder", unwind_name());
 	put_text("malloc_source", source_name());
 	put_text("malloc_source_reason", source_reason());

@@ -9,6 +9,8 @@
 #include "shim/capture.h"
 #include "shim/keyframe.h"
 #include "shim/lifecycle.h"
+#include "shim/lockblock.h"
+#include "shim/locks.h"
 #include "shim/raw.h"
 #include "shim/ring.h"
 #include "shim/unwind.h"
@@ -126,13 +128,16 @@ struct thread *registry_attach(bool counted)
 	if (!thread)
 		return NULL;
 	set_up(thread);
+	locks_attach(thread);
 	if (!counted)
 		registry_thread_created();
 	thread->mode = (uint8_t)lifecycle_mode();
 	thread_guard(thread, GUARD_CALL); /* what follows may allocate: that is ours, not the guest's */
+	thread->in_shim = true;
 	thread_self = thread;
 	if (exit_key_valid)
 		pthread_setspecific(exit_key, thread);
+	thread->in_shim = false;
 	thread_unguard(thread);
 	struct trace_event event = {.kind = EVENT_THREAD_START,
 				    .time = thread->slot->start_time,
@@ -252,6 +257,7 @@ static void reap(struct thread *thread)
 					       atomic_load_explicit(&slot->exit_time, memory_order_relaxed)};
 	memcpy(record.name, slot->name, sizeof record.name);
 	keyframe_add_thread(&record);
+	lockblock_take_gone(thread);
 	ring_hand_over(thread); /* what its last destructors recorded after the good-bye */
 	rings_release_slot(thread);
 }

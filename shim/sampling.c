@@ -38,7 +38,7 @@ void sampling_forget(void)
 /* ---- the exponential distribution
  * ------------------------------------------------------------------------------- */
 
-static uint64_t random_bits(struct thread *thread)
+uint64_t sampling_random(struct thread *thread)
 {
 	/* Marsaglia's xorshift64 with Vigna's multiplier (xorshift64*). */
 	uint64_t x = thread->random;
@@ -71,7 +71,7 @@ static double natural_log(double x)
 
 uint64_t sampling_draw(struct thread *thread)
 {
-	double uniform = (double)((random_bits(thread) >> 11) + 1) * 0x1p-53; /* in (0, 1] */
+	double uniform = (double)((sampling_random(thread) >> 11) + 1) * 0x1p-53; /* in (0, 1] */
 	return (uint64_t)(-natural_log(uniform) * set.mean_bytes) + 1;
 }
 

@@ -31,6 +31,9 @@ void sampling_forget(void);
 /* Bytes to the next sample, at least 1: exponentially distributed with the mean given to sampling_start. */
 uint64_t sampling_draw(struct thread *thread);
 
+/* 64 bits by chance, of this thread's own sequence. */
+uint64_t sampling_random(struct thread *thread);
+
 /* Adds a block. False: no room, the block is not followed. */
 bool sample_set_insert(uint64_t address);
 

@@ -116,6 +116,11 @@ const char *source_name(void)
 	return names[state.source];
 }
 
+bool source_sees_all(void)
+{
+	return (state.source == SOURCE_INTERPOSED || state.source == SOURCE_PATCHED) && !state.partly_blind;
+}
+
 const char *source_reason(void)
 {
 	return state.reason;

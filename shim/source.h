@@ -6,6 +6,8 @@
 #ifndef MTRACE_SOURCE_H
 #define MTRACE_SOURCE_H
 
+#include <stdbool.h>
+
 enum source {
 	SOURCE_BLIND,	   /* allocator calls are not seen */
 	SOURCE_INTERPOSED, /* they bind to our functions */
@@ -18,6 +20,9 @@ void source_start(void);
 
 /* "interposed", "patched", "hooked" or "blind". */
 const char *source_name(void);
+
+/* True where no allocator is at work in the process whose calls do not come by us. */
+bool source_sees_all(void);
 
 /* Why, in words. */
 const char *source_reason(void);

@@ -63,6 +63,7 @@ struct thread {
 	bool warm;     /* the unwinder has been here: it will not allocate or open anything any more */
 	bool warming;  /* it is here for the first time: what it allocates is recorded without a stack */
 	bool sealed;   /* may not call the kernel (strict seccomp): any call of ours would kill it */
+	bool in_shim;  /* calls that come by are the shim's own (the unwinder's): the lock hooks count none */
 	uint8_t exit_rounds;	/* of thread-specific destructors gone through */
 	uintptr_t guard_frame;	/* of the hook at work */
 	uintptr_t region_frame; /* of the region hook that is in its next function; 0: none */
@@ -84,6 +85,8 @@ struct thread {
 
 	uintptr_t stack_near; /* a frame of this thread's own stack (not its signal stack); 0: not known */
 	uint64_t new_bytes;   /* asked of the operator new that is being called */
+
+	struct lock_table *locks; /* NULL: locks are not recorded, or there is no memory for it */
 
 	uint32_t index; /* of this structure and its slot */
 	uint32_t id;	/* the number given out, never used again */
@@ -179,6 +182,10 @@ ALWAYS_INLINE void thread_guard_back(struct thread *thread, struct outer_guard o
  * recorded inside an allocator call too, and counted as lost inside a record. `frame`: HOOK_FRAME().
  */
 struct thread *thread_enter_slow(bool nested_ok, uintptr_t frame);
+
+/* Clears a guard that was left set by a jump out of a signal handler. False: the hook that set it is still
+ * at work. `frame`: HOOK_FRAME(). */
+bool thread_clear_stale_guard(struct thread *thread, uintptr_t frame);
 
 /* As the way in for a thread that has just started. */
 void thread_attach_new(void);

@@ -245,7 +245,10 @@ static bool stack_suffices(struct thread *thread)
 static unsigned backtrace_guarded(struct thread *thread, void **frames, unsigned depth)
 {
 	struct outer_guard outer = thread_guard_inside(thread, GUARD_CALL);
+	bool in_shim = thread->in_shim;
+	thread->in_shim = true;
 	unsigned count = backtrace_any(frames, depth);
+	thread->in_shim = in_shim;
 	thread_guard_back(thread, outer);
 	return count;
 }

@@ -295,9 +295,13 @@ bool writer_start(void)
 	struct outer_guard outer = {0};
 	if (thread_self)
 		outer = thread_guard_inside(thread_self, GUARD_CALL); /* what it allocates is ours */
-	writer.has_thread = create_thread();
 	if (thread_self)
+		thread_self->in_shim = true;
+	writer.has_thread = create_thread();
+	if (thread_self) {
+		thread_self->in_shim = false;
 		thread_guard_back(thread_self, outer);
+	}
 	raw_restore_signals(&signals);
 	if (writer.has_thread && !atomic_load(&writer.ready))
 		raw_futex_wait(&writer.ready, 0, START_WAIT_NS);

@@ -249,7 +249,9 @@ Test(config, children)
 Test(config, locks_and_patch)
 {
 	assert_good("MTRACE_LOCKS=0");
-	assert_bad("MTRACE_LOCKS", "1", "0");
+	cr_assert_not(config.locks);
+	assert_good("MTRACE_LOCKS=1");
+	cr_assert(config.locks);
 	assert_bad("MTRACE_LOCKS", "2", "0");
 	assert_good("MTRACE_PATCH=auto");
 	assert_good("MTRACE_PATCH=off");

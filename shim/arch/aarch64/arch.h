@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ARCH_NAME	 "aarch64"
-#define ARCH_UNWIND_NAME "aarch64" /* in libunwind's symbol names */
+#define ARCH_NAME	  "aarch64"
+#define ARCH_UNWIND_NAME  "aarch64"    /* in libunwind's symbol names */
+#define ARCH_COND_VERSION "GLIBC_2.17" /* of the condition variables that programs use today */
 
 /* The cheapest clock that all CPUs share: the generic timer's virtual count. Not ordered against its
  * surroundings. */

@@ -11,8 +11,9 @@
 #include <cpuid.h>
 #include <x86intrin.h>
 
-#define ARCH_NAME	 "x86_64"
-#define ARCH_UNWIND_NAME "x86_64" /* in libunwind's symbol names */
+#define ARCH_NAME	  "x86_64"
+#define ARCH_UNWIND_NAME  "x86_64"	/* in libunwind's symbol names */
+#define ARCH_COND_VERSION "GLIBC_2.3.2" /* of the condition variables that programs use today */
 
 /* The cheapest clock that all CPUs share: the time stamp counter. Not ordered against the instructions around
  * it. */

@@ -1,0 +1,265 @@
+/*
+ * Mutexes, read-write locks and spin locks. Follow pthread_mutex_lock from here: LOCK_ACQUIRE (lock_hook.h),
+ * locks_count_acquired (locks.h), and for what waits or is chosen lock_use.c.
+ */
+#include "shim/lock_hook.h"
+
+#define MUTEX(call, lock, wait)                                                                              \
+	LOCK_ACQUIRE(LOCK_MUTEX, call, lock, lock_next.pthread_mutex_trylock(lock), wait, true)
+#define READ(call, lock, wait)                                                                               \
+	LOCK_ACQUIRE(LOCK_RWLOCK, call, lock, lock_next.pthread_rwlock_tryrdlock(lock), wait, true)
+#define WRITE(call, lock, wait)                                                                              \
+	LOCK_ACQUIRE(LOCK_RWLOCK, call, lock, lock_next.pthread_rwlock_trywrlock(lock), wait, true)
+
+/* A function whose try is itself. */
+#define TRY(kind, call, lock, try) LOCK_ACQUIRE(kind, call, lock, try, 0, false)
+
+/* ---- mutexes ------------------------------------------------------------------------------------------- */
+
+NOINLINE int mutex_lock_on(pthread_mutex_t *mutex)
+{
+	return MUTEX(LOCK_CALL_LOCK, mutex, lock_next.pthread_mutex_lock(mutex));
+}
+
+HOOK int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_mutex_lock(mutex) : mutex_lock_on(mutex);
+}
+
+NOINLINE int mutex_trylock_on(pthread_mutex_t *mutex)
+{
+	return TRY(LOCK_MUTEX, LOCK_CALL_TRY, mutex, lock_next.pthread_mutex_trylock(mutex));
+}
+
+HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_mutex_trylock(mutex)
+						: mutex_trylock_on(mutex);
+}
+
+NOINLINE int mutex_timedlock_on(pthread_mutex_t *mutex, const struct timespec *until)
+{
+	return MUTEX(LOCK_CALL_TIMED, mutex, lock_next.pthread_mutex_timedlock(mutex, until));
+}
+
+HOOK int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_mutex_timedlock(mutex, until)
+						: mutex_timedlock_on(mutex, until);
+}
+
+NOINLINE int mutex_clocklock_on(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+{
+	if (!lock_clock_is_known(clock))
+		return TRY(LOCK_MUTEX, LOCK_CALL_TIMED, mutex,
+			   lock_next.pthread_mutex_clocklock(mutex, clock, until));
+	return MUTEX(LOCK_CALL_TIMED, mutex, lock_next.pthread_mutex_clocklock(mutex, clock, until));
+}
+
+HOOK int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_mutex_clocklock(mutex, clock, until)
+						: mutex_clocklock_on(mutex, clock, until);
+}
+
+NOINLINE int mutex_unlock_on(pthread_mutex_t *mutex)
+{
+	return LOCK_RELEASE(LOCK_MUTEX, mutex, lock_next.pthread_mutex_unlock(mutex));
+}
+
+HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_mutex_unlock(mutex)
+						: mutex_unlock_on(mutex);
+}
+
+/* ---- C11 mutexes: inside glibc they do not pass by the functions above ------------------------------------
+ */
+
+#define MTX(call, lock, wait) LOCK_ACQUIRE(LOCK_MUTEX, call, lock, lock_next.mtx_trylock(lock), wait, true)
+
+NOINLINE int mtx_lock_on(mtx_t *mutex)
+{
+	return MTX(LOCK_CALL_LOCK, mutex, lock_next.mtx_lock(mutex));
+}
+
+HOOK int mtx_lock(mtx_t *mutex)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.mtx_lock(mutex) : mtx_lock_on(mutex);
+}
+
+NOINLINE int mtx_trylock_on(mtx_t *mutex)
+{
+	return TRY(LOCK_MUTEX, LOCK_CALL_TRY, mutex, lock_next.mtx_trylock(mutex));
+}
+
+HOOK int mtx_trylock(mtx_t *mutex)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.mtx_trylock(mutex) : mtx_trylock_on(mutex);
+}
+
+NOINLINE int mtx_timedlock_on(mtx_t *mutex, const struct timespec *until)
+{
+	return MTX(LOCK_CALL_TIMED, mutex, lock_next.mtx_timedlock(mutex, until));
+}
+
+HOOK int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.mtx_timedlock(mutex, until)
+						: mtx_timedlock_on(mutex, until);
+}
+
+NOINLINE int mtx_unlock_on(mtx_t *mutex)
+{
+	return LOCK_RELEASE(LOCK_MUTEX, mutex, lock_next.mtx_unlock(mutex));
+}
+
+HOOK int mtx_unlock(mtx_t *mutex)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.mtx_unlock(mutex) : mtx_unlock_on(mutex);
+}
+
+/* ---- read-write locks ---------------------------------------------------------------------------------- */
+
+NOINLINE int rdlock_on(pthread_rwlock_t *lock)
+{
+	return READ(LOCK_CALL_READ, lock, lock_next.pthread_rwlock_rdlock(lock));
+}
+
+HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_rdlock(lock) : rdlock_on(lock);
+}
+
+NOINLINE int tryrdlock_on(pthread_rwlock_t *lock)
+{
+	return TRY(LOCK_RWLOCK, LOCK_CALL_READ_TRY, lock, lock_next.pthread_rwlock_tryrdlock(lock));
+}
+
+HOOK int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_tryrdlock(lock)
+						: tryrdlock_on(lock);
+}
+
+NOINLINE int timedrdlock_on(pthread_rwlock_t *lock, const struct timespec *until)
+{
+	return READ(LOCK_CALL_READ_TIMED, lock, lock_next.pthread_rwlock_timedrdlock(lock, until));
+}
+
+HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_timedrdlock(lock, until)
+						: timedrdlock_on(lock, until);
+}
+
+NOINLINE int clockrdlock_on(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until)
+{
+	if (!lock_clock_is_known(clock))
+		return TRY(LOCK_RWLOCK, LOCK_CALL_READ_TIMED, lock,
+			   lock_next.pthread_rwlock_clockrdlock(lock, clock, until));
+	return READ(LOCK_CALL_READ_TIMED, lock, lock_next.pthread_rwlock_clockrdlock(lock, clock, until));
+}
+
+HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_clockrdlock(lock, clock, until)
+						: clockrdlock_on(lock, clock, until);
+}
+
+NOINLINE int wrlock_on(pthread_rwlock_t *lock)
+{
+	return WRITE(LOCK_CALL_LOCK, lock, lock_next.pthread_rwlock_wrlock(lock));
+}
+
+HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_wrlock(lock) : wrlock_on(lock);
+}
+
+NOINLINE int trywrlock_on(pthread_rwlock_t *lock)
+{
+	return TRY(LOCK_RWLOCK, LOCK_CALL_TRY, lock, lock_next.pthread_rwlock_trywrlock(lock));
+}
+
+HOOK int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_trywrlock(lock)
+						: trywrlock_on(lock);
+}
+
+NOINLINE int timedwrlock_on(pthread_rwlock_t *lock, const struct timespec *until)
+{
+	return WRITE(LOCK_CALL_TIMED, lock, lock_next.pthread_rwlock_timedwrlock(lock, until));
+}
+
+HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_timedwrlock(lock, until)
+						: timedwrlock_on(lock, until);
+}
+
+NOINLINE int clockwrlock_on(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until)
+{
+	if (!lock_clock_is_known(clock))
+		return TRY(LOCK_RWLOCK, LOCK_CALL_TIMED, lock,
+			   lock_next.pthread_rwlock_clockwrlock(lock, clock, until));
+	return WRITE(LOCK_CALL_TIMED, lock, lock_next.pthread_rwlock_clockwrlock(lock, clock, until));
+}
+
+HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_clockwrlock(lock, clock, until)
+						: clockwrlock_on(lock, clock, until);
+}
+
+NOINLINE int rwlock_unlock_on(pthread_rwlock_t *lock)
+{
+	return LOCK_RELEASE(LOCK_RWLOCK, lock, lock_next.pthread_rwlock_unlock(lock));
+}
+
+HOOK int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_rwlock_unlock(lock)
+						: rwlock_unlock_on(lock);
+}
+
+/* ---- spin locks ---------------------------------------------------------------------------------------- */
+
+/* The parameters are volatile in the exported functions' declarations alone. */
+static pthread_spinlock_t *plain(pthread_spinlock_t *lock)
+{
+	return lock;
+}
+
+NOINLINE int spin_lock_on(pthread_spinlock_t *lock)
+{
+	return LOCK_ACQUIRE(LOCK_SPIN, LOCK_CALL_LOCK, (const void *)plain(lock),
+			    lock_next.pthread_spin_trylock(lock), lock_next.pthread_spin_lock(lock), true);
+}
+
+HOOK int pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_spin_lock(lock) : spin_lock_on(lock);
+}
+
+NOINLINE int spin_trylock_on(pthread_spinlock_t *lock)
+{
+	return TRY(LOCK_SPIN, LOCK_CALL_TRY, (const void *)plain(lock), lock_next.pthread_spin_trylock(lock));
+}
+
+HOOK int pthread_spin_trylock(pthread_spinlock_t *lock)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_spin_trylock(lock)
+						: spin_trylock_on(lock);
+}
+
+NOINLINE int spin_unlock_on(pthread_spinlock_t *lock)
+{
+	return LOCK_RELEASE(LOCK_SPIN, (const void *)plain(lock), lock_next.pthread_spin_unlock(lock));
+}
+
+HOOK int pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+	return likely(locks_state == LOCKS_OFF) ? lock_next.pthread_spin_unlock(lock) : spin_unlock_on(lock);
+}

@@ -1,0 +1,97 @@
+/*
+ * What the lock hooks share. Each exported function is a look at locks_state and a jump to the next
+ * definition; where locks are recorded, to its `_on` function, which tries the plain way first:
+ *
+ *   an acquisition   tries first, so that "had to wait" is known without a clock. Whatever the try says but
+ *                    success, the call itself is then made and decides: an error-checking, recursive, robust
+ *                    or priority mutex behaves as it does without us
+ *   a release        is made, then counted
+ */
+#ifndef MTRACE_LOCK_HOOK_H
+#define MTRACE_LOCK_HOOK_H
+
+#include <errno.h>
+
+#include "shim/hook.h"
+#include "shim/lock_next.h"
+#include "shim/locks.h"
+
+#define NOINLINE static __attribute__((noinline))
+
+/* EOWNERDEAD: acquired, and to be made consistent. C11's values (0 to 4) mean nothing among the error numbers
+ * of these calls, so both are told apart here. */
+ALWAYS_INLINE bool lock_is_acquired(int result)
+{
+	return result == 0 || result == EOWNERDEAD;
+}
+
+ALWAYS_INLINE enum lock_outcome lock_outcome(int result)
+{
+	if (lock_is_acquired(result))
+		return LOCK_ACQUIRED;
+	return result == ETIMEDOUT || result == thrd_timedout ? LOCK_GAVE_UP : LOCK_FAILED;
+}
+
+/* The long way of an acquisition. `wait` is the call itself; for a try form both are the same, and it does
+ * not wait. */
+#define LOCK_ACQUIRE_OTHER(kind_, call_, lock_, try, wait, may_wait)                                         \
+	({                                                                                                   \
+		struct lock_use use_ = {.kind = (kind_), .call = (call_), .lock = (lock_)};                  \
+		int got_ = 0;                                                                                \
+		if (locks_begin(&use_)) {                                                                    \
+			got_ = (try);                                                                        \
+			if (!lock_is_acquired(got_) && (may_wait)) {                                         \
+				locks_wait(&use_);                                                           \
+				got_ = (wait);                                                               \
+			}                                                                                    \
+			locks_end(&use_, lock_outcome(got_), got_);                                          \
+		}                                                                                            \
+		got_;                                                                                        \
+	})
+
+#define LOCK_ACQUIRE(kind, call, lock, try, wait, may_wait)                                                  \
+	({                                                                                                   \
+		struct thread *thread_ = locks_enter_plain();                                                \
+		int result_ = likely(thread_ != NULL) ? (try) : -1;                                          \
+		if (likely(result_ == 0))                                                                    \
+			locks_count_acquired(thread_, kind, lock, (call) >= LOCK_CALL_READ);                 \
+		else if (thread_ && !(may_wait))                                                             \
+			result_ = lock_tried(kind, call, lock, result_);                                     \
+		else                                                                                         \
+			result_ = LOCK_ACQUIRE_OTHER(kind, call, lock, thread_ ? result_ : (try), wait,      \
+						     may_wait);                                              \
+		result_;                                                                                     \
+	})
+
+#define LOCK_RELEASE(kind_, lock_, call)                                                                     \
+	({                                                                                                   \
+		struct thread *thread_ = locks_enter_release();                                              \
+		int result_ = likely(thread_ != NULL) ? (call) : 0;                                          \
+		if (likely(thread_ && result_ == 0)) {                                                       \
+			locks_count_released(thread_, kind_, lock_);                                         \
+		} else {                                                                                     \
+			struct lock_use use_ = {.kind = (kind_), .lock = (lock_)};                           \
+			if (locks_begin(&use_)) {                                                            \
+				result_ = thread_ ? result_ : (call);                                        \
+				locks_end(&use_, result_ == 0 ? LOCK_RELEASED : LOCK_FAILED, result_);       \
+			}                                                                                    \
+		}                                                                                            \
+		result_;                                                                                     \
+	})
+
+/* A try form on the plain way that did not get the lock, or got it from a dead owner. */
+static inline int lock_tried(enum lock_kind kind, enum lock_call call, const void *lock, int result)
+{
+	struct lock_use use = {.kind = kind, .call = call, .lock = lock};
+	if (locks_begin(&use))
+		locks_end(&use, lock_outcome(result), result);
+	return result;
+}
+
+/* glibc looks at the clock's number before it looks at the lock: the call itself is to refuse it. */
+ALWAYS_INLINE bool lock_clock_is_known(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+#endif
