@@ -12,6 +12,7 @@
 #include "analyzer/report_csv.h"
 #include "analyzer/report_html.h"
 #include "analyzer/report_json.h"
+#include "analyzer/report_locks.h"
 #include "analyzer/report_percpu.h"
 #include "analyzer/report_plot.h"
 #include "analyzer/report_text.h"
@@ -188,6 +189,8 @@ static bool read_all(const struct report_options *options, const char *const *tr
 	    !report_percpu_read(report, &options->symbols, error))
 		return false;
 	take_traced_zone(report);
+	if (!report_locks(report))
+		return out_of_memory(error);
 	if (!read_servers(options, report, error))
 		return false;
 	if (!align(report->files, report->file_count, &report->model, &report->alignment) ||
@@ -238,6 +241,7 @@ static void report_free(struct report *report)
 	free(report->files);
 	free(report->figures);
 	report_percpu_free(report);
+	report_locks_free(report);
 	model_free(&report->model);
 }
 

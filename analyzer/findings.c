@@ -10,6 +10,7 @@
 #include "analyzer/format.h"
 #include "analyzer/info.h"
 #include "analyzer/report.h"
+#include "analyzer/report_locks.h"
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
 
@@ -283,5 +284,6 @@ bool findings_collect(struct report *report)
 		fine = find_in_trace(report, &report->model.stages[i]);
 	for (size_t i = 0; fine && i < report->model.timeline_count; i++)
 		fine = find_in_timeline(report, &report->model.timelines[i]);
-	return fine && findings_collect_allocator(report) && findings_collect_client(report);
+	return fine && findings_collect_allocator(report) && findings_collect_locks(report) &&
+	       findings_collect_client(report);
 }

@@ -26,7 +26,8 @@ struct finding_list {
  * Ids of traces: incomplete, damage, trace-note, no-counters, lost-events, wrapped, missing-chunks,
  * live-bytes-partial, malloc-blind, no-stacks, unwinder-missing, stackless, symbols-unmatched, no-wall-clock,
  * clock-step, huge-stale, no-intervals, estimated; of the allocator capacity-zero, per-thread-caches,
- * rseq-failed; of a server's own data these, and ftdc-no-overlap. Of the client and the correlations:
+ * rseq-failed; of a server's own data these, and ftdc-no-overlap; of locks lock-contention and
+ * locks-no-room. Of the client and the correlations:
  * ycsb-none, ycsb-no-overlap, ycsb-no-series, ycsb-no-clock, ycsb-elsewhere, ycsb-too-short, ycsb-flags,
  * series-unusable, run-unused, no-support. Of the plots: no-plots. Of inputs that cmd_report.c left out:
  * input-unread.

@@ -216,6 +216,14 @@ static json_t *damage_json(const struct trace *trace)
 	return array;
 }
 
+/* Whether MTRACE_LOCKS=1 was set; traces from before that do not say. */
+static void put_locks(json_t *object, const struct trace *trace)
+{
+	const char *on = trace_key(trace, "locks");
+	json_put_bool(object, "locks", on && strcmp(on, "1") == 0);
+	put_key_number(object, trace, "locks_every", "locks_every");
+}
+
 /* ---- the object ---------------------------------------------------------------------------------------- */
 
 json_t *info_json(const struct trace *trace, const struct info_pass *pass)
@@ -227,6 +235,7 @@ json_t *info_json(const struct trace *trace, const struct info_pass *pass)
 	put_head(object, trace);
 	put_machine(object, trace);
 	json_put_count(object, "threads", threads);
+	put_locks(object, trace);
 	put_counters(object, info);
 	put_live(object, trace, pass->live);
 	put_stream(object, info, pass->stream);

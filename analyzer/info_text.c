@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/allocstats_json.h"
 #include "analyzer/command.h"
@@ -57,6 +58,8 @@ static void print_how(FILE *file, const struct trace *trace)
 	row(file, "allocator", text);
 	if (patches_text(trace, text, sizeof text))
 		row(file, "patched", text);
+	if (strcmp(key_or(trace, "locks", "0"), "1") == 0)
+		row(file, "locks", "recorded: `mtrace-analyze locks`");
 	if (info->flight_recorder) {
 		snprintf(text, sizeof text, "flight recorder: holds the time from %s on",
 			 format_seconds(a, trace_seconds(trace, info->first_time)));

@@ -33,7 +33,7 @@ struct locks {
 	struct lock_sums totals[LOCK_KINDS];
 
 	struct trace_locks block; /* being placed */
-	bool loaded;
+	bool loaded, begun;
 	struct opening *openings; /* of it, by time */
 	size_t opening_count, opening_capacity, opening_next;
 
@@ -229,8 +229,9 @@ static bool count_block(struct locks *locks)
 /* All events before `time` are applied. */
 static bool until(struct locks *locks, const struct lock_world *world, uint64_t time, struct error *error)
 {
-	if (!locks->loaded && !locks->known && !load(locks, error))
+	if (!locks->begun && !load(locks, error))
 		return false;
+	locks->begun = true;
 	while (locks->loaded) {
 		if (!open_entries(locks, world, time))
 			return out_of_memory(error);
@@ -295,7 +296,7 @@ static bool take_call(struct locks *locks, const struct trace_event *event)
 bool locks_event(struct locks *locks, const struct lock_world *world, const struct trace_event *event,
 		 struct error *error)
 {
-	bool pending = locks->opening_next < locks->opening_count || !locks->known;
+	bool pending = locks->opening_next < locks->opening_count || !locks->begun;
 	if (pending && !until(locks, world, event->time, error))
 		return false;
 	if (!lockplaces_event(locks->places, event))
@@ -379,6 +380,11 @@ struct locks *locks_read(struct trace *trace, bool each, const struct symbol_opt
 
 /* ---- what was found ------------------------------------------------------------------------------------ */
 
+bool locks_recorded(const struct locks *locks)
+{
+	return locks->known || locks_reader_due(locks->reader) != UINT64_MAX;
+}
+
 bool locks_known(const struct locks *locks)
 {
 	return locks->known;
@@ -437,10 +443,15 @@ double locks_elapsed_s(const struct locks *locks)
 double locks_cpus(const struct locks *locks)
 {
 	struct cpu_time from = locks->first_cpu, to = locks->last_cpu;
-	if (to.time == from.time) /* the process's CPU time began with it */
+	double begin_s = trace_seconds(locks->trace, locks->start),
+	       to_s = trace_seconds(locks->trace, to.time);
+	if (!to.time)
+		return NAN;
+	/* The process's CPU time began with it. */
+	if (!locks->wrapped && trace_seconds(locks->trace, from.time) > (begin_s + to_s) / 2)
 		from = (struct cpu_time){locks->start, 0};
-	double length_s = trace_seconds(locks->trace, to.time) - trace_seconds(locks->trace, from.time);
-	bool known = to.time && length_s > 0 && to.cpu_us > from.cpu_us && !(locks->wrapped && !from.cpu_us);
+	double length_s = to_s - trace_seconds(locks->trace, from.time);
+	bool known = length_s > 0 && to.cpu_us > from.cpu_us;
 	return known ? (double)(to.cpu_us - from.cpu_us) / 1e6 / length_s : NAN;
 }
 

@@ -112,6 +112,9 @@ struct locks *locks_read(struct trace *trace, bool each, const struct symbol_opt
 
 /* ---- what was found; owned by the locks ---------------------------------------------------------------- */
 
+/* The trace has blocks of locks, whether or not they can be read: known before the first event. */
+bool locks_recorded(const struct locks *locks);
+
 /* False: the trace holds no records of locks, and sums of 0 are no answer. */
 bool locks_known(const struct locks *locks);
 
@@ -127,8 +130,8 @@ uint64_t locks_start(const struct locks *locks);
 uint64_t locks_end(const struct locks *locks);
 double locks_elapsed_s(const struct locks *locks); /* 0 where nothing is known */
 
-/* CPUs that the process kept busy, without the tracer's thread: between the first snapshot and the last, or
- * from the start to the only one. NaN where not known. */
+/* CPUs that the process kept busy, without the tracer's thread: between the first snapshot and the last or,
+ * where the first one comes late, from the start on. NaN where not known. */
 double locks_cpus(const struct locks *locks);
 
 /* Of how many acquisitions one was chosen; 0: not known. Sites are exact at 1. */

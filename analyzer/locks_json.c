@@ -193,6 +193,9 @@ static json_t *site_json(const struct locks_view *view, const struct lock_site *
 	const struct lock_calls calls = lock_site_operations(site);
 	json_t *object = json_object();
 	put_name(object, site_name(view->symbols, trace, site->stack_id));
+	char *source = lock_site_source(view, site);
+	json_put_string(object, "source", source);
+	free(source);
 	json_put(object, "stack", stack_json(view, site->stack_id));
 	json_put_count(object, "stack_id", site->stack_id);
 	json_put_string(object, "kind", lock_kind_name(site->kind));

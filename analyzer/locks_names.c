@@ -189,6 +189,22 @@ size_t *lock_threads_order(const struct locks *locks, size_t *count)
 
 /* ---- sites --------------------------------------------------------------------------------------------- */
 
+char *lock_site_source(const struct locks_view *view, const struct lock_site *site)
+{
+	struct trace_stack stack;
+	struct symbol_stack names;
+	char *text = NULL;
+	if (!trace_stack(locks_trace(view->locks), site->stack_id, &stack) ||
+	    !symbols_stack(view->symbols, &stack, &names))
+		return NULL;
+	for (size_t i = 0; i < names.depth && !text; i++)
+		if (names.frames[i]->source_file && names.frames[i]->line)
+			text = text_of("%s:%u", base_name(names.frames[i]->source_file),
+				       names.frames[i]->line);
+	symbol_stack_free(&names);
+	return text;
+}
+
 struct lock_calls lock_site_operations(const struct lock_site *site)
 {
 	if (lock_kind_held(site->kind) || site->acquired.value > 0)

@@ -45,6 +45,10 @@ struct lock_calls {
 };
 struct lock_calls lock_site_operations(const struct lock_site *site);
 
+/* "queue.c:12", where the acquiring call stands: of the innermost frame that has a source file. Owned by the
+ * caller; NULL where none has. */
+char *lock_site_source(const struct locks_view *view, const struct lock_site *site);
+
 /* Sums over all kinds of a thread. */
 struct lock_sums lock_thread_sums(const struct lock_thread *thread);
 

@@ -188,6 +188,12 @@ static bool print_site(FILE *file, const struct locks_view *view, const struct l
 	fputs("  ", file);
 	print_safe(file, name);
 	free(name);
+	char *source = lock_site_source(view, site);
+	if (source) {
+		fputs("  ", file);
+		print_safe(file, source);
+	}
+	free(source);
 	fprintf(file, "\n      %s: acquired ", lock_kind_name(site->kind));
 	if (calls.known)
 		print_estimate(file, &calls.value, exact);

@@ -29,6 +29,7 @@
 #include "analyzer/hugeblocks.h"
 #include "analyzer/json.h"
 #include "analyzer/livemap.h"
+#include "analyzer/locks.h"
 #include "analyzer/merge.h"
 #include "analyzer/pages.h"
 #include "analyzer/plot_map.h"
@@ -76,6 +77,9 @@ struct stage {
 	struct coverage *coverage;
 	json_t *hugepages;     /* coverage_json() and coverage_print(): made while the symbols are there */
 	char *hugepages_text;  /* NULL where the trace knows nothing of pages */
+	struct locks *locks;   /* NULL where none were recorded */
+	json_t *locks_json;    /* locks_json() and locks_print_summary(), likewise */
+	char *locks_text;      /* NULL where none could be read */
 	struct plot_map *map;  /* NULL where the trace holds no look at pages */
 	bool wrapped;	       /* a flight recorder that has lost its beginning: live bytes are not known */
 	double max_huge_age_s; /* oldest AnonHugePages figure; NaN where there is none */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/allocstats_series.h"
+#include "analyzer/model_locks.h"
 #include "analyzer/model_memory.h"
 
 /* Stages of one process follow each other; their clocks are interpolated, so a little overlap is none. */
@@ -240,7 +241,9 @@ static bool pass_event(struct pass *pass, const struct trace_event *event)
 static bool pass_memory(struct pass *pass, const struct merge_item *item, struct error *error)
 {
 	if (item->event)
-		return stage_memory_event(pass->stage, item->event, error);
+		return stage_locks_event(pass->stage, pass->map, item->event, error) &&
+		       stage_memory_event(pass->stage, item->event, error);
+	stage_locks_snapshot(pass->stage, item->snapshot);
 	return stage_memory_snapshot(pass->stage, pass->map, item->snapshot, &pass->looked, error);
 }
 
@@ -262,8 +265,11 @@ static bool pass_events(struct pass *pass, struct merge *merge, struct error *er
 	progress_end(&progress);
 	if (error->code == ERROR_NONE && (!fine || !livemap_finish(pass->map)))
 		return out_of_memory(error);
-	if (error->code == ERROR_NONE && !stage_memory_finish(pass->stage, pass->map, error))
+	if (error->code == ERROR_NONE && (!stage_locks_finish(pass->stage, pass->map, error) ||
+					  !stage_memory_finish(pass->stage, pass->map, error)))
 		return false;
+	stage_locks_rows(pass->stage, pass->timeline->rows + pass->first_row,
+			 pass->timeline->row_count - pass->first_row);
 	pass->stage->totals = *livemap_totals(pass->map);
 	pass->stage->stats = *merge_stats(merge);
 	return error->code == ERROR_NONE;
@@ -292,7 +298,8 @@ static bool pass_names(struct pass *pass, const struct symbol_options *options, 
 	bool fine = symbols &&
 		    timeline_name_sites(pass->timeline, pass->first_row, pass->map, pass->stage->trace,
 					symbols) &&
-		    stage_memory_render(pass->stage, symbols, error) && keep_unmatched(pass->stage, symbols);
+		    stage_memory_render(pass->stage, symbols, error) &&
+		    stage_locks_render(pass->stage, symbols, error) && keep_unmatched(pass->stage, symbols);
 	symbols_free(symbols);
 	return fine ? true : out_of_memory(error);
 }
@@ -312,7 +319,7 @@ static bool stage_read(struct model *model, struct stage *stage, const struct sy
 				  LIVEMAP_REORDER_NS * UINT64_C(1024) / (unit_ns ? unit_ns : 1024));
 	if (!pass.map)
 		out_of_memory(error);
-	bool fine = stage_memory_open(stage, options, error) && pass.map;
+	bool fine = stage_memory_open(stage, options, error) && stage_locks_open(stage, error) && pass.map;
 	struct merge *merge = fine ? merge_open(stage->trace, error) : NULL;
 	fine = fine && merge && pass_events(&pass, merge, error) && pass_names(&pass, options, error);
 	merge_close(merge);
@@ -344,6 +351,7 @@ void model_free(struct model *model)
 			free(stage->unmatched[j]);
 		free(stage->unmatched);
 		rseq_watch_free(&stage->rseq);
+		stage_locks_close(stage);
 		stage_memory_close(stage);
 		trace_close(stage->trace);
 	}

@@ -70,6 +70,14 @@ const struct figure_plan figure_plans[] = {
 			LINE(SERIES_TCMALLOC_UNDERFLOWS, PLOT_BLUE, "underflows"),
 			LINE(SERIES_TCMALLOC_OVERFLOWS, PLOT_VERMILLION, "overflows")} },
 		{ "ns/s", 0.8, {LINE(SERIES_TCMALLOC_LOCK_WAIT, PLOT_BLUE, "wait for its spinlocks")} } } },
+	{ "locks", "Operations on locks, how many had to wait, and for how long all threads together", 700, false,
+	  SERIES_LOCK_OPERATIONS, {
+		{ "ops/s", 0.8, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },
+		{ "calls/s", 1, {
+			LINE(SERIES_LOCK_OPERATIONS, PLOT_BLUE, "operations")} },
+		{ "calls/s", 0.8, {
+			LINE(SERIES_LOCK_CONTENDED, PLOT_VERMILLION, "had to wait")} },
+		{ "ns/s", 0.8, {LINE(SERIES_LOCK_WAIT, PLOT_PURPLE, "wait, all threads")} } } },
 	{ "coverage", "Huge pages: what is resident, what could be and what is on them, and their shares", 780, false,
 	  SERIES_HUGE_MAPPED, {
 		{ "ops/s", 0.8, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },

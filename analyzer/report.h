@@ -53,8 +53,9 @@ struct report {
 	struct alignment alignment;
 	struct aligned aligned;
 	struct finding_list findings;
-	struct report_percpu *percpu; /* report_percpu.h; by stage */
-	struct figure_file *figures;  /* in the order of the report */
+	struct report_percpu *percpu;	    /* report_percpu.h; by stage */
+	double *lock_atomics_per_operation; /* by stage: of the client's; NaN where not known */
+	struct figure_file *figures;	    /* in the order of the report */
 	size_t figure_count;
 	char plots_missing[256]; /* why there are none; empty where there are */
 };

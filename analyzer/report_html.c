@@ -8,6 +8,7 @@
 #include "analyzer/escape.h"
 #include "analyzer/format.h"
 #include "analyzer/info.h"
+#include "analyzer/report_locks.h"
 #include "analyzer/report_text.h"
 #include "analyzer/report_percpu.h"
 #include "analyzer/scale.h"
@@ -165,6 +166,18 @@ static void write_percpu(FILE *file, const struct report *report)
 			continue;
 		fputs("<h2>CPUs and caches</h2>\n", file);
 		preformatted(file, text);
+		free(text);
+	}
+}
+
+static void write_locks(FILE *file, const struct report *report)
+{
+	for (size_t i = 0; i < report->model.stage_count; i++) {
+		char *text = report_locks_text(report, i);
+		if (text) {
+			fputs("<h2>Locks</h2>\n", file);
+			preformatted(file, text);
+		}
 		free(text);
 	}
 }
@@ -328,6 +341,7 @@ bool report_html_write(const struct report *report, struct error *error)
 	write_traces(file, report);
 	write_memory(file, report);
 	write_percpu(file, report);
+	write_locks(file, report);
 	write_findings(file, report);
 	write_plots(file, report);
 	write_correlations(file, report);

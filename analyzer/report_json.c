@@ -21,6 +21,7 @@ static void put_traces(json_t *object, const struct report *report)
 			json_put(trace, "hugepages", json_incref(stage->hugepages));
 			json_put(trace, "percpu",
 				 report->percpu ? json_incref(report->percpu[i].json) : NULL);
+			json_put(trace, "locks", json_incref(stage->locks_json));
 		}
 		json_array_append_new(traces, trace);
 		if (stage->stats.events > most) {
@@ -31,6 +32,7 @@ static void put_traces(json_t *object, const struct report *report)
 	json_put(object, "info", json_incref(json_array_get(traces, main)));
 	json_put(object, "hugepages", json_incref(report->model.stages[main].hugepages));
 	json_put(object, "percpu", report->percpu ? json_incref(report->percpu[main].json) : NULL);
+	json_put(object, "locks", json_incref(report->model.stages[main].locks_json));
 	json_put(object, "traces", traces);
 }
 
@@ -191,7 +193,6 @@ json_t *report_json(const struct report *report)
 	put_traces(object, report);
 	json_put(object, "ycsb", report->file_count ? ycsb_object(report->files, report->file_count) : NULL);
 	json_put(object, "ftdc", ftdc_array(report));
-	json_put_null(object, "locks");
 	json_put(object, "regions", regions_array(report));
 	json_put(object, "series", series_array(report));
 	json_put(object, "segments", segments_array(report));

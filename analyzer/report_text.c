@@ -7,6 +7,7 @@
 
 #include "analyzer/format.h"
 #include "analyzer/info.h"
+#include "analyzer/report_locks.h"
 #include "analyzer/report_percpu.h"
 #include "analyzer/scale.h"
 #include "analyzer/stats.h"
@@ -190,6 +191,18 @@ static void print_percpu(FILE *file, const struct report *report)
 	}
 }
 
+static void print_locks(FILE *file, const struct report *report)
+{
+	for (size_t i = 0; i < report->model.stage_count; i++) {
+		char *text = report_locks_text(report, i);
+		if (text) {
+			heading(file, "Locks");
+			fputs(text, file);
+		}
+		free(text);
+	}
+}
+
 static void print_files(FILE *file, const struct report *report)
 {
 	heading(file, "Written");
@@ -214,6 +227,7 @@ void report_text_print(FILE *file, const struct report *report)
 	}
 	print_memory(file, report);
 	print_percpu(file, report);
+	print_locks(file, report);
 	print_client(file, report);
 	print_correlations(file, report);
 	print_findings(file, report);

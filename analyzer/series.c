@@ -24,6 +24,12 @@
 		name_, title_, "bytes", SERIES_LEVEL, false, true, true                                      \
 	}
 
+/* What follows from other series. */
+#define DERIVED_RATE(name_, title_, unit_)                                                                   \
+	{                                                                                                    \
+		name_, title_, unit_, SERIES_RATE, false, false, true                                        \
+	}
+
 #define OWNED(name_, title_)                                                                                 \
 	{                                                                                                    \
 		name_, title_, "bytes", SERIES_LEVEL, false, true, true                                      \
@@ -125,6 +131,12 @@ const struct series_info series_infos[SERIES_COUNT] = {
 	[SERIES_COMMITTED_LIBRARY] = OWNED_FIXED("committed_library_bytes", "committed: libraries"),
 	[SERIES_COMMITTED_MTRACE] = OWNED_FIXED("committed_mtrace_bytes", "committed: mtrace"),
 	[SERIES_COMMITTED_OTHER] = OWNED("committed_other_bytes", "committed: other memory"),
+	[SERIES_LOCK_OPERATIONS] = ALLOCATOR_RATE("lock_operations_per_s", "operations on locks", "calls/s"),
+	[SERIES_LOCK_CONTENDED] =
+		ALLOCATOR_RATE("lock_contended_per_s", "calls that wait for a lock", "calls/s"),
+	[SERIES_LOCK_WAIT] = ALLOCATOR_RATE("lock_wait_ns_per_s", "wait for locks, all threads", "ns/s"),
+	[SERIES_LOCK_ATOMICS] =
+		DERIVED_RATE("lock_atomics_per_s", "atomic instructions of lock calls", "instructions/s"),
 	[SERIES_ALLOCATOR_RESIDENT] =
 		MEMORY_BOUND("allocator_resident_bytes", "resident memory of the allocator"),
 	[SERIES_ALLOCATOR_HUGE] = ALLOCATOR_LEVEL("allocator_huge_bytes", "the allocator's on huge pages"),

@@ -76,6 +76,11 @@ enum series_id {
 	SERIES_COMMITTED_LIBRARY,
 	SERIES_COMMITTED_MTRACE,
 	SERIES_COMMITTED_OTHER,
+	/* What threads did with locks (locks.h), where MTRACE_LOCKS=1 recorded it. */
+	SERIES_LOCK_OPERATIONS,
+	SERIES_LOCK_CONTENDED,
+	SERIES_LOCK_WAIT,
+	SERIES_LOCK_ATOMICS, /* instructions that these operations took: locks_exposure.h */
 	/* Live blocks on resident memory (hugeblocks.h), where the trace holds looks at pages: not at every
 	 * row.
 	 */
