@@ -106,6 +106,21 @@ static void add_range(uint64_t start, uint64_t end)
 	state.block->ranges[header->ranges++] = (struct maps_range){start, end};
 }
 
+/* The block is full. Of what lies above `address` it holds nothing, so the next one speaks about that. */
+static void block_continue(uint64_t address)
+{
+	struct maps_header *header = &state.block->header;
+	struct maps_range *last = &state.block->ranges[header->ranges - 1];
+	uint64_t rest_end = last->end;
+	if (rest_end > address) {
+		last->end = address;
+		header->ranges -= last->start >= address;
+	}
+	block_write();
+	if (rest_end > address)
+		add_range(address, rest_end);
+}
+
 static uint32_t add_name(const char *name, uint64_t hash)
 {
 	struct maps_header *header = &state.block->header;
@@ -126,7 +141,7 @@ static void add_mapping(const struct known *item, const char *name)
 	struct maps_header *header = &state.block->header;
 	if (header->mappings == MAPPINGS_MAX || header->ranges == RANGES_MAX ||
 	    header->names_bytes + NAME_BYTES_MAX > NAMES_BYTES_MAX)
-		block_write();
+		block_continue(item->start);
 	add_range(item->start, item->end);
 	state.block->mappings[header->mappings++] =
 		(struct mapping_record){.start = item->start,
