@@ -90,7 +90,7 @@ static bool moment(struct coverage *coverage, uint64_t time)
 	row.sums = coverage->sums;
 	row.unplaced = pages_unplaced(coverage->pages);
 	coverage->rows[coverage->row_count++] = row;
-	coverage->changed = false;
+	coverage->changed = coverage->looked = false;
 	return true;
 }
 
@@ -196,7 +196,7 @@ bool coverage_snapshot(struct coverage *coverage, const struct snapshot *snapsho
 	note_faults(coverage, snapshot);
 	if (!catch_up(coverage, time, error))
 		return false;
-	if (pages_known(coverage->pages) && coverage->credit >= coverage->steps) {
+	if (pages_known(coverage->pages) && coverage->looked && coverage->credit >= coverage->steps) {
 		if (!moment(coverage, time))
 			return out_of_memory(error);
 		coverage->credit -= coverage->steps < coverage->credit ? coverage->steps : coverage->credit;
@@ -220,6 +220,7 @@ static bool see(void *context, const struct pages_change *change)
 {
 	struct coverage *coverage = context;
 	coverage->changed |= change->time > 0;
+	coverage->looked = true;
 	return true;
 }
 

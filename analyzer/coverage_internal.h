@@ -41,6 +41,7 @@ struct coverage {
 	size_t rows_before; /* the last snapshot but one: their number then */
 	size_t rows_at_snapshot;
 	bool changed; /* something has happened since the last moment */
+	bool looked;  /* there was a look since then */
 	struct coverage_check check;
 	struct coverage_faults first_faults, last_faults; /* as the snapshots have them */
 	bool faults_known;

@@ -100,13 +100,18 @@ static void print_others(FILE *file, const struct coverage_row *row)
 		    sums->eligible_predicted_bytes);
 }
 
+/* Of the oldest look; nothing is resident where there is none. */
+static const char *format_age(char out[FORMAT_TEXT_BYTES], const struct coverage_row *row)
+{
+	return format_seconds(out, isnan(row->age_s) ? 0 : row->age_s);
+}
+
 static bool print_moment(FILE *file, const struct coverage_view *view, const struct coverage_row *row,
 			 const char *which)
 {
 	char at[FORMAT_TEXT_BYTES], age[FORMAT_TEXT_BYTES];
 	fprintf(file, "\n%s, at %s (figures up to %s old)\n", which,
-		format_seconds(at, trace_seconds(view->trace, row->time)),
-		format_seconds(age, isnan(row->age_s) ? 0 : row->age_s));
+		format_seconds(at, trace_seconds(view->trace, row->time)), format_age(age, row));
 	if (!print_owners(file, view, row))
 		return false;
 	print_causes(file, &row->sums);
@@ -132,16 +137,17 @@ static void print_over_time(FILE *file, const struct coverage_view *view)
 	size_t count;
 	const struct coverage_row *rows = coverage_rows(view->coverage, &count);
 	size_t shown = count < ROWS_OVER_TIME ? count : ROWS_OVER_TIME;
+	char age[FORMAT_TEXT_BYTES];
 	if (count < 2)
 		return;
 	fputs("\nover time\n", file);
-	print_columns(file, "         t", "");
+	print_columns(file, "         t", "age of the figures");
 	for (size_t i = 0; i < shown; i++) {
 		const struct coverage_row *row = &rows[i * (count - 1) / (shown - 1)];
 		fprintf(file, "    %8.3f s", trace_seconds(view->trace, row->time));
 		print_bytes_row(file, row->sums.resident_bytes, row->sums.huge_bytes,
 				coverage_usable_bytes(&row->sums));
-		fputc('\n', file);
+		fprintf(file, "  %s\n", format_age(age, row));
 	}
 	if (shown < count)
 		fprintf(file, "    %zu of %zu moments; --json has all\n", shown, count);
@@ -221,7 +227,9 @@ static void print_breaker(FILE *file, const struct coverage_view *view, const st
 	fprintf(file, "    %s in %s huge page%s by ", format_bytes(bytes, (double)huge_bytes),
 		format_count(lost, breaker->huge_pages_lost), breaker->huge_pages_lost == 1 ? "" : "s");
 	if (breaker->kind == EVENT_NONE)
-		fputs("no call that was recorded", file);
+		fputs("no call that was recorded (memory pressure, writing after a fork, calls inside of "
+		      "libc)",
+		      file);
 	else
 		fprintf(file, "%s call%s of %s", format_count(calls, breaker->calls),
 			breaker->calls == 1 ? "" : "s", coverage_call_name(breaker, name));
@@ -241,8 +249,9 @@ static bool print_breakers(FILE *file, const struct coverage_view *view, size_t 
 	const struct breaker *breakers = hugeplaces_breakers(places, &all);
 	size_t *order = coverage_breakers_sorted(places, &count);
 	bool good = order != NULL;
-	if (good && count)
-		fputs("\nhuge pages broken\n", file);
+	if (good)
+		fputs(count ? "\nhuge pages broken\n" : "\nhuge pages broken: none between two looks\n",
+		      file);
 	for (size_t i = 0; good && i < count && (!top || i < top); i++) {
 		const struct breaker *breaker = &breakers[order[i]];
 		print_breaker(file, view, breaker);
@@ -262,7 +271,7 @@ static void print_ways(FILE *file, const struct coverage_view *view)
 	if (!places || pages_source(view->pages) != PAGES_FROM_SCAN)
 		return;
 	const struct coverage_way *ways = hugeplaces_ways(places);
-	fputs("\nonto huge pages\n", file);
+	fputs("\nonto huge pages for the first time\n", file);
 	for (unsigned i = 0; i < PATH_COUNT; i++) {
 		char bytes[FORMAT_TEXT_BYTES], seconds[FORMAT_TEXT_BYTES];
 		fprintf(file, "    %12s  %s",
@@ -331,6 +340,22 @@ static void print_host(FILE *file, const struct coverage_view *view)
 
 /* ---- all of it ---------------------------------------------------------------------------------------- */
 
+/* What a source that knows less than PAGEMAP_SCAN cannot say. */
+static void print_limits(FILE *file, uint32_t source)
+{
+	if (source == PAGES_FROM_SCAN)
+		return;
+	fputs(source == PAGES_FROM_KPAGEFLAGS ? "  kpageflags shows huge folios, and only the rarer readings "
+						"of smaps which of them are\n"
+						"  mapped as huge pages: no ways onto huge pages.\n"
+					      : "  sums by mapping alone: no breakers, no ways onto huge "
+						"pages, no causes within eligible\n"
+						"  mappings.\n",
+	      file);
+	fputs("  PAGEMAP_SCAN (Linux 6.7, readable /proc/self/pagemap, MTRACE_PAGES=auto) tells all.\n",
+	      file);
+}
+
 static void print_head(FILE *file, const struct coverage_view *view)
 {
 	char bytes[FORMAT_TEXT_BYTES];
@@ -338,14 +363,16 @@ static void print_head(FILE *file, const struct coverage_view *view)
 	coverage_rows(view->coverage, &count);
 	print_safe(file, trace_info(view->trace)->path);
 	if (!count) {
-		fputs(": no look at pages in this trace (MTRACE_PAGES=off, or it ended before the first)\n",
+		fputs(": no look at pages in this trace (MTRACE_PAGES=off, no /proc, or it ended before the "
+		      "first)\n",
 		      file);
 		return;
 	}
 	uint64_t huge_bytes = pages_huge_bytes(view->pages);
-	fprintf(file, ": huge pages of %s, by %s, %zu moments\n",
+	fprintf(file, ": huge pages of %s, by %s, %zu moment%s\n",
 		huge_bytes ? format_bytes(bytes, (double)huge_bytes) : "unknown size", coverage_source(view),
-		count);
+		count, count == 1 ? "" : "s");
+	print_limits(file, pages_source(view->pages));
 }
 
 bool coverage_print(FILE *file, const struct coverage_view *view, size_t top)

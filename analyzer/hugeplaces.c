@@ -139,7 +139,7 @@ static bool now_covered(struct hugeplaces *places, const struct transition *step
 	} else if (old->state == PLACE_TOUCHED) {
 		if (step->time < old->file + places->grace)
 			return true;
-	} else {
+	} else if (old->state != PLACE_MOVED) {
 		count_way(places, old->settled ? PATH_COLLAPSE : PATH_KHUGEPAGED, old->file, step->time);
 	}
 	return !old ||
@@ -187,10 +187,14 @@ static bool first_seen(struct hugeplaces *places, const struct transition *step)
 
 static bool now_uncovered(struct hugeplaces *places, const struct transition *step, const struct region *old)
 {
-	bool ended = old && old->state == PLACE_ENDED;
+	bool moved = old && old->state == PLACE_MOVED, touched = old && old->state == PLACE_TOUCHED;
+	bool ended = moved || (old && old->state == PLACE_ENDED);
 	uint64_t end = step->address + pages_huge_bytes(places->pages);
-	if (step->before.covered && !ended)
-		return lose(places, step, old && old->state == PLACE_TOUCHED ? old : NULL);
+	bool early = (moved || (touched && !step->before.covered)) && step->time < old->file + places->grace;
+	if (early) /* the look may be from before the move */
+		return true;
+	if (touched || (step->before.covered && !ended))
+		return lose(places, step, touched ? old : NULL);
 	if (old && old->state == PLACE_BROKEN)
 		return true;
 	if (!step->after.there)
@@ -254,7 +258,8 @@ static bool see_unchanged(struct hugeplaces *places, const struct pages_change *
 	const struct region *kept;
 	while ((kept = regionmap_from(&places->map, at)) && kept->start < change->end) {
 		at = kept->start > at ? kept->start : at;
-		if (kept->state != PLACE_TOUCHED && kept->state != PLACE_ENDED) {
+		if (kept->state != PLACE_TOUCHED && kept->state != PLACE_ENDED &&
+		    kept->state != PLACE_MOVED) {
 			at = kept->end;
 			continue;
 		}

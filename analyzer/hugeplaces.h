@@ -6,7 +6,8 @@
  *   place    where one huge page can lie: pages_huge_bytes() long, aligned
  *   covered  the place is mapped as a huge page
  *   lost     was covered at a look and is not at the next, while memory stayed, or after calls that took it
- *            piece by piece. A place that one call gave back as a whole is not lost but released
+ *            piece by piece. A place that one call gave back as a whole is not lost but released. mremap
+ *            takes huge pages along where the distance is a multiple of them, and breaks them where it is not
  *   breaker  a call (its stack and what it was) that covered a part of a place, of which the next look found
  *            that it was lost. Of several calls on one place the first is it: it split the mapping
  *
@@ -67,6 +68,7 @@ enum place_state {
 	PLACE_BROKEN,	/* lost at `time` */
 	PLACE_TOUCHED,	/* covered at the last look; since `time` a call has taken a part of it */
 	PLACE_ENDED,	/* was there at the last look; a call has given all of it back at `time` */
+	PLACE_MOVED,	/* mremap has brought a whole huge page here at `time`; no look has seen it yet */
 };
 
 struct hugeplaces;

@@ -39,10 +39,11 @@ static bool claim_loss(struct hugeplaces *places, uint64_t place, const struct r
 static bool take_part(struct hugeplaces *places, uint64_t place, const struct trace_event *event)
 {
 	const struct region *kept = regionmap_at(&places->map, place);
+	bool moved = kept && kept->state == PLACE_MOVED;
 	bool unclaimed = kept && kept->state == PLACE_BROKEN &&
 			 places->breakers[kept->owner].kind == EVENT_NONE &&
 			 event->time <= kept->file + places->grace;
-	if (!unclaimed && (kept || !is_covered(places, place)))
+	if (!unclaimed && !moved && (kept || !is_covered(places, place)))
 		return true;
 	uint32_t advice = event->kind == EVENT_MADVISE ? (uint32_t)event->args[0] : 0;
 	uint32_t breaker = hugeplaces_breaker(places, event->stack_id, event->kind, advice);
@@ -152,15 +153,71 @@ static bool on_madvise(struct hugeplaces *places, struct taking *taking, const s
 	}
 }
 
+/* ---- mremap ------------------------------------------------------------------------------------------- */
+
+/* The first place from `at` on that may be a huge page now. */
+static uint64_t next_place(const struct hugeplaces *places, uint64_t at)
+{
+	uint64_t mask = pages_huge_bytes(places->pages) - 1, next = UINT64_MAX;
+	const struct region *kept = regionmap_from(&places->map, at);
+	struct page_run run;
+	if (pages_from(places->pages, at, &run))
+		next = run.flags & PAGE_HUGE ? run.start : run.end;
+	if (kept && kept->start < next)
+		next = kept->start;
+	next = next > at ? next : at;
+	return next > UINT64_MAX - mask ? UINT64_MAX : (next + mask) & ~mask;
+}
+
+static bool is_huge_now(const struct hugeplaces *places, uint64_t place)
+{
+	const struct region *kept = regionmap_at(&places->map, place);
+	return kept ? kept->state == PLACE_MOVED : is_covered(places, place);
+}
+
+/* Page tables of another alignment have no room for the entry: the kernel splits it first (mm/mremap.c,
+ * move_page_tables). */
+static bool break_by_moving(struct hugeplaces *places, const struct trace_event *event)
+{
+	uint32_t breaker = hugeplaces_breaker(places, event->stack_id, event->kind, 0);
+	if (breaker == UINT32_MAX)
+		return false;
+	hugeplaces_count_loss(places, breaker, places->serial);
+	return true;
+}
+
+/* Whole huge pages between `old` and `old_end` go along with the call, or break. */
+static bool move_whole(struct hugeplaces *places, uint64_t old, uint64_t old_end,
+		       const struct trace_event *event)
+{
+	uint64_t huge_bytes = pages_huge_bytes(places->pages), distance = event->address - old;
+	bool keeps = (distance & (huge_bytes - 1)) == 0;
+	struct region fact = {.file = event->time, .state = PLACE_MOVED};
+	uint64_t moved_end = event->size_bytes < old_end - old ? old + event->size_bytes : old_end;
+	places->serial++;
+	for (uint64_t at = next_place(places, old); at < moved_end && moved_end - at >= huge_bytes;
+	     at = next_place(places, at + huge_bytes)) {
+		uint64_t to = at + distance;
+		if (is_huge_now(places, at) && !(keeps ? hugeplaces_set(places, to, to + huge_bytes, &fact)
+						       : break_by_moving(places, event)))
+			return false;
+	}
+	return true;
+}
+
 static bool on_mremap(struct hugeplaces *places, const struct trace_event *event)
 {
 	uint64_t old = event->old_address, old_end = page_end(places, old, event->args[0]);
 	struct taking taking = {old, old_end, true};
+	struct taking target = {event->address, page_end(places, event->address, event->size_bytes), true};
 	if (event->args[0] == 0)
 		return true;
-	if (event->address == old) /* in place: at most its end is cut off */
+	if (event->address == old) { /* in place: at most its end is cut off */
 		taking.start = page_end(places, old, event->size_bytes);
-	return take(places, &taking, event);
+		return take(places, &taking, event);
+	}
+	return take(places, &target, event) && move_whole(places, old, old_end, event) &&
+	       take(places, &taking, event);
 }
 
 static bool on_brk(struct hugeplaces *places, const struct trace_event *event)

@@ -8,8 +8,12 @@
 /* More pieces than this between two readings: then all counts as changed. */
 #define STALE_MAX 65536u
 
-/* In the trees' regions: */
-enum advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_NOT_HUGE }; /* facts: `state`; their `owner` is the stack */
+/* In the trees' regions: of facts `state` is what a call said of the mapping, and `owner` the stack. */
+enum advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_NOT_HUGE, ADVICE_MASK };
+
+/* Beside the advice: what may be done with the memory. Not known of what was mapped before the trace. */
+#define ACCESS_SHIFT 2
+#define ACCESS_MASK  (15u << ACCESS_SHIFT)
 
 struct vmas {
 	uint64_t page_bytes;
@@ -72,10 +76,16 @@ static bool changed(struct vmas *vmas, uint64_t start, uint64_t end)
 	return cut(vmas, &vmas->stale, start, end) && put(&vmas->stale, (struct region){0}, start, end);
 }
 
-static bool map_range(struct vmas *vmas, uint64_t start, uint64_t end, uint32_t stack_id)
+/* One more than PROT_*: 0 is not known. */
+static uint8_t access_of(uint64_t prot)
+{
+	return (uint8_t)(((prot & (PROT_READ | PROT_WRITE | PROT_EXEC)) + 1) << ACCESS_SHIFT);
+}
+
+static bool map_range(struct vmas *vmas, uint64_t start, uint64_t end, uint32_t stack_id, uint64_t prot)
 {
 	return changed(vmas, start, end) && cut(vmas, &vmas->facts, start, end) &&
-	       put(&vmas->facts, (struct region){.owner = stack_id}, start, end);
+	       put(&vmas->facts, (struct region){.owner = stack_id, .state = access_of(prot)}, start, end);
 }
 
 static bool unmap_range(struct vmas *vmas, uint64_t start, uint64_t end)
@@ -83,16 +93,17 @@ static bool unmap_range(struct vmas *vmas, uint64_t start, uint64_t end)
 	return changed(vmas, start, end) && cut(vmas, &vmas->facts, start, end);
 }
 
-static bool advise(struct vmas *vmas, uint64_t start, uint64_t end, enum advice advice)
+/* The bits of `mask` become `bits`; whose the memory is stays. */
+static bool say(struct vmas *vmas, uint64_t start, uint64_t end, uint8_t mask, uint8_t bits)
 {
 	uint64_t at = start;
 	bool good = changed(vmas, start, end) && cut(vmas, &vmas->facts, start, end);
 	struct region_list old = vmas->cut;
 	vmas->cut = (struct region_list){0};
-	const struct region none = {.state = (uint8_t)advice};
+	const struct region none = {.state = bits};
 	for (size_t i = 0; good && i < old.count; i++) {
 		struct region fact = old.items[i];
-		fact.state = (uint8_t)advice;
+		fact.state = (uint8_t)((fact.state & ~mask) | bits);
 		good = put(&vmas->facts, none, at, fact.start) &&
 		       put(&vmas->facts, fact, fact.start, fact.end);
 		at = fact.end;
@@ -107,8 +118,8 @@ static bool on_madvise(struct vmas *vmas, const struct trace_event *event)
 	if (event->args[1] != 0)
 		return true;
 	if (event->args[0] == MADV_HUGEPAGE || event->args[0] == MADV_NOHUGEPAGE)
-		return advise(vmas, event->address, end,
-			      event->args[0] == MADV_HUGEPAGE ? ADVICE_HUGE : ADVICE_NOT_HUGE);
+		return say(vmas, event->address, end, ADVICE_MASK,
+			   event->args[0] == MADV_HUGEPAGE ? ADVICE_HUGE : ADVICE_NOT_HUGE);
 	return true;
 }
 
@@ -118,7 +129,8 @@ static bool on_brk(struct vmas *vmas, const struct trace_event *event)
 	bool grows = (int64_t)event->size_bytes > 0;
 	uint64_t start = end_of(vmas, grows ? before : after, 0);
 	uint64_t end = end_of(vmas, grows ? after : before, 0);
-	return grows ? map_range(vmas, start, end, event->stack_id) : unmap_range(vmas, start, end);
+	return grows ? map_range(vmas, start, end, event->stack_id, PROT_READ | PROT_WRITE)
+		     : unmap_range(vmas, start, end);
 }
 
 static bool on_mremap(struct vmas *vmas, const struct trace_event *event)
@@ -140,11 +152,11 @@ bool vmas_event(struct vmas *vmas, const struct trace_event *event)
 		return true;
 	switch (event->kind) {
 	case EVENT_MMAP:
-		return map_range(vmas, start, end, event->stack_id);
+		return map_range(vmas, start, end, event->stack_id, event->args[0]);
 	case EVENT_MUNMAP:
 		return unmap_range(vmas, start, end);
 	case EVENT_MPROTECT:
-		return changed(vmas, start, end);
+		return say(vmas, start, end, ACCESS_MASK, access_of(event->args[0]));
 	case EVENT_MADVISE:
 		return on_madvise(vmas, event);
 	case EVENT_MREMAP:
@@ -236,7 +248,7 @@ struct unit {
 	uint64_t start, end;
 	uint64_t file;
 	bool reserved;
-	uint8_t advice;
+	uint8_t said; /* of the first piece whose access is known, as facts have it */
 };
 
 struct listing {
@@ -277,9 +289,10 @@ static bool add_predicted(struct listing *listing, const struct unit *unit)
 {
 	struct vma vma = {.start = unit->start, .end = unit->end, .predicted = true};
 	struct verdict verdict = listing->common;
+	uint8_t advice = unit->said & ADVICE_MASK;
 	verdict.flags = (unit->file != REGION_FILE_NONE ? SMAPS_FILE : 0) |
-			(unit->advice == ADVICE_HUGE ? SMAPS_HUGEPAGE : 0) |
-			(unit->advice == ADVICE_NOT_HUGE ? SMAPS_NO_HUGEPAGE : 0);
+			(advice == ADVICE_HUGE ? SMAPS_HUGEPAGE : 0) |
+			(advice == ADVICE_NOT_HUGE ? SMAPS_NO_HUGEPAGE : 0);
 	set_inner(&vma, unit->start, unit->end, pages_huge_bytes(listing->pages));
 	judge(&vma, &verdict);
 	return add(listing, &vma);
@@ -321,8 +334,10 @@ static bool add_unit(struct listing *listing, const struct unit *unit)
 
 static bool continues(const struct unit *unit, const struct unit *piece)
 {
+	uint8_t differ = unit->said ^ piece->said;
+	bool both_known = unit->said & ACCESS_MASK && piece->said & ACCESS_MASK;
 	return unit->end == piece->start && unit->file == piece->file && unit->reserved == piece->reserved &&
-	       unit->advice == piece->advice;
+	       !(differ & ADVICE_MASK) && !(both_known && differ & ACCESS_MASK);
 }
 
 /* From `at` on as far as region and advice are the same. */
@@ -335,7 +350,7 @@ static struct unit piece_at(const struct vmas *vmas, const struct region *region
 			     .end = fact_end < region->end ? fact_end : region->end,
 			     .file = region->file,
 			     .reserved = region->state == REGION_RESERVED,
-			     .advice = inside ? fact->state : ADVICE_NONE};
+			     .said = inside ? fact->state : ADVICE_NONE};
 }
 
 static struct verdict common_verdict(const struct pages *pages, const struct thpstate *settings)
@@ -363,6 +378,7 @@ bool vmas_list(struct vmas *vmas, const struct regionmap *regions, const struct 
 		at = piece.end;
 		if (continues(&unit, &piece)) {
 			unit.end = piece.end;
+			unit.said |= unit.said & ACCESS_MASK ? 0 : piece.said;
 			continue;
 		}
 		good = add_unit(&listing, &unit);

@@ -143,7 +143,8 @@ Test(cmd_hugepages, text_names_what_matters)
 	static const char *const wanted[] = {
 		"2.0 MiB, by scan",
 		"mmap:(no stack)",
-		"settings (the machine's settings)",
+		"settings (the machine's settings; scripts/thp.sh changes them)",
+		"age of the figures",
 		"2.0 MiB in 1 huge page by 1 call of madvise(MADV_DONTNEED); none came back",
 		"thp.enabled                  always, at the end never",
 		"thp_fault_alloc              3"};

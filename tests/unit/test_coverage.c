@@ -50,7 +50,7 @@ Test(coverage, every_byte_has_its_sum_and_its_cause)
 	support_cause_is(sums, CAUSE_UNKNOWN, 0);
 	support_cause_is(sums, CAUSE_NOT_FAULTED, HUGE + 256 * PAGE + HUGE - 12 * PAGE);
 	cr_expect_null(coverage_sums_check(sums, true), "%s", coverage_sums_check(sums, true));
-	cr_expect_float_eq(row->age_s, 9.8, 1e-6);
+	cr_expect_float_eq(row->age_s, 0.3, 1e-6);
 	support_coverage_close(&world);
 }
 

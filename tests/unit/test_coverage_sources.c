@@ -122,6 +122,32 @@ Test(coverage, a_64k_kernel_has_huge_pages_of_512_mib)
 	support_coverage_close(&world);
 }
 
+/* ---- time --------------------------------------------------------------------------------------------- */
+
+/* The looks have become rare: what a snapshot between two of them would say is as old as the one before. */
+static void write_rare_looks(struct support_trace *trace)
+{
+	support_map_call(trace, 1 * MS, AT(0), 4 * HUGE, 5);
+	support_look(trace, &support_machine, 100 * MS, AT(0), AT(4),
+		     (struct page_run[]){{AT(0), AT(1), LARGE}, {0}});
+	support_snapshot(trace, 200 * MS, NULL);
+	support_map_call(trace, 250 * MS, AT(8), 4 * HUGE, 5);
+	support_snapshot(trace, 300 * MS, NULL);
+	support_look(trace, &support_machine, 350 * MS, AT(0), AT(4), NULL);
+	support_snapshot(trace, 400 * MS, NULL);
+}
+
+Test(coverage, a_moment_comes_after_a_look)
+{
+	struct support_coverage world = support_coverage_open(NULL, write_rare_looks);
+	size_t count;
+	const struct coverage_row *rows = coverage_rows(world.coverage, &count);
+	cr_assert_eq(count, 2);
+	cr_expect_float_eq(rows[0].age_s, 0.1, 1e-6);
+	cr_expect_float_eq(rows[1].age_s, 0.05, 1e-6);
+	support_coverage_close(&world);
+}
+
 /* ---- cost --------------------------------------------------------------------------------------------- */
 
 #define RUNS 1000u
@@ -137,8 +163,10 @@ static void write_fragments(struct support_trace *trace)
 						    AT(4 * look) + (2 * i + 1) * PAGE, SMALL};
 		support_look(trace, &support_machine, (2 + look) * MS, AT(4 * look), AT(4 * look + 4), runs);
 	}
-	for (uint64_t i = 1; i <= 12; i++)
+	for (uint64_t i = 1; i <= 12; i++) {
+		support_look(trace, &support_machine, i * 500 * MS - MS, AT(0), AT(4), NULL);
 		support_snapshot(trace, i * 500 * MS, NULL);
+	}
 }
 
 Test(coverage, moments_become_rare_where_they_cost_much)

@@ -220,28 +220,96 @@ Test(hugeplaces, calls_that_take_nothing_break_nothing)
 	close_world();
 }
 
+static void move(uint64_t time, uint64_t from, uint64_t from_bytes, uint64_t to, uint64_t to_bytes,
+		 uint32_t stack_id)
+{
+	feed(&(struct trace_event){.kind = EVENT_MREMAP,
+				   .time = time,
+				   .old_address = from,
+				   .address = to,
+				   .size_bytes = to_bytes,
+				   .args = {from_bytes, MREMAP_MAYMOVE},
+				   .stack_id = stack_id});
+}
+
 Test(hugeplaces, moving_and_shrinking_break_too)
 {
 	open_world(write_broken);
-	feed(&(struct trace_event){.kind = EVENT_MREMAP,
-				   .time = 200 * MS,
-				   .old_address = BASE,
-				   .address = BASE,
-				   .size_bytes = HUGE - PAGE,
-				   .args = {HUGE, 0},
-				   .stack_id = 5});
-	feed(&(struct trace_event){.kind = EVENT_MREMAP,
-				   .time = 210 * MS,
-				   .old_address = BASE + HUGE,
-				   .address = BASE + 64 * HUGE,
-				   .size_bytes = PAGE,
-				   .args = {PAGE, MREMAP_MAYMOVE},
-				   .stack_id = 6});
+	move(200 * MS, BASE, HUGE, BASE, HUGE - PAGE, 5);
+	move(210 * MS, BASE + HUGE, PAGE, BASE + 64 * HUGE, PAGE, 6);
 	call(220 * MS, EVENT_BRK, BASE + 3 * HUGE - PAGE, (uint64_t)-PAGE, 0, 7);
 	support_picture_until(&picture, UINT64_MAX);
 	lost_is(5, EVENT_MREMAP, 1, 1);
 	lost_is(6, EVENT_MREMAP, 1, 1);
 	lost_is(7, EVENT_BRK, 1, 1);
+	close_world();
+}
+
+/* Four huge pages, which are at TARGET later, the first of them in small pages. */
+#define TARGET (BASE + 64 * HUGE)
+
+static void write_moved(struct support_trace *trace)
+{
+	support_look(trace, &support_machine, 100 * MS, BASE, BASE + 4 * HUGE,
+		     (struct page_run[]){{BASE, BASE + 4 * HUGE, LARGE}, {0}});
+	support_look(trace, &support_machine, 1000 * MS, BASE, BASE + 4 * HUGE, (struct page_run[]){{0}});
+	support_look(trace, &support_machine, 1001 * MS, TARGET, TARGET + 4 * HUGE,
+		     (struct page_run[]){
+			     {TARGET, TARGET + HUGE, SMALL}, {TARGET + HUGE, TARGET + 4 * HUGE, LARGE}, {0}});
+}
+
+/* ... by which way they came is known already, also after two moves; a part of one was taken where it is now.
+ */
+Test(hugeplaces, moved_huge_pages_come_by_no_way)
+{
+	open_world(write_moved);
+	support_picture_until(&picture, 150 * MS);
+	cr_expect_eq(hugeplaces_ways(places)[PATH_FAULT].huge_pages, 4);
+	move(200 * MS, BASE, 4 * HUGE, BASE + 32 * HUGE, 4 * HUGE, 5);
+	move(300 * MS, BASE + 32 * HUGE, 4 * HUGE, TARGET, 4 * HUGE, 6);
+	state_is(TARGET, PLACE_MOVED);
+	call(400 * MS, EVENT_MADVISE, TARGET + PAGE, PAGE, MADV_DONTNEED, 7);
+	support_picture_until(&picture, UINT64_MAX);
+	cr_expect_eq(hugeplaces_ways(places)[PATH_FAULT].huge_pages, 4);
+	lost_is(7, EVENT_MADVISE, 1, 1);
+	cr_expect_null(breaker(5, EVENT_MREMAP));
+	cr_expect_null(breaker(6, EVENT_MREMAP));
+	nothing_kept(TARGET + HUGE);
+	close_world();
+}
+
+Test(hugeplaces, a_move_off_their_places_breaks_all)
+{
+	open_world(write_moved);
+	move(200 * MS, BASE, 4 * HUGE, TARGET + PAGE, 4 * HUGE, 5);
+	support_picture_until(&picture, 500 * MS);
+	lost_is(5, EVENT_MREMAP, 1, 4);
+	close_world();
+}
+
+/* A look that began before the call did not see it yet. */
+static void write_moved_late(struct support_trace *trace)
+{
+	support_look(trace, &support_machine, 100 * MS, BASE, BASE + HUGE,
+		     (struct page_run[]){{BASE, BASE + HUGE, LARGE}, {0}});
+	support_look(trace, &support_machine, 110 * MS, TARGET, TARGET + HUGE,
+		     (struct page_run[]){{TARGET, TARGET + HUGE, SMALL}, {0}});
+	support_look(trace, &support_machine, 1001 * MS, TARGET, TARGET + HUGE,
+		     (struct page_run[]){{TARGET, TARGET + PAGE, SMALL}, {0}});
+	support_look(trace, &support_machine, 2000 * MS, TARGET, TARGET + HUGE,
+		     (struct page_run[]){{TARGET, TARGET + HUGE, LARGE}, {0}});
+}
+
+Test(hugeplaces, a_move_just_before_the_look_is_not_forgotten)
+{
+	open_world(write_moved_late);
+	move(1000 * MS, BASE, HUGE, TARGET, HUGE, 5);
+	support_picture_until(&picture, 1500 * MS);
+	state_is(TARGET, PLACE_MOVED);
+	support_picture_until(&picture, UINT64_MAX);
+	nothing_kept(TARGET);
+	cr_expect_eq(hugeplaces_ways(places)[PATH_FAULT].huge_pages, 1);
+	cr_expect_eq(hugeplaces_ways(places)[PATH_KHUGEPAGED].huge_pages, 0);
 	close_world();
 }
 

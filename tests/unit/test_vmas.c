@@ -190,6 +190,29 @@ Test(vmas, advice_access_and_files_part_mappings)
 	close_world();
 }
 
+/* Memory of before the trace has any access: calls tell. What is given the same access again is one again. */
+Test(vmas, what_may_be_done_parts_mappings)
+{
+	open_world(write_always);
+	add_region(BASE + 8 * HUGE, BASE + 12 * HUGE, REGION_FILE_NONE, REGION_COMMITTED);
+	call(EVENT_MMAP, BASE + 10 * HUGE, 2 * HUGE, PROT_READ | PROT_WRITE, 5);
+	call(EVENT_MADVISE, BASE + 10 * HUGE, HUGE, MADV_HUGEPAGE, 5);
+	call(EVENT_MPROTECT, BASE + 10 * HUGE + PAGE, PAGE, PROT_READ, 6);
+	list_all();
+	cr_assert_eq(count, 5);
+	vma_is(0, BASE + 8 * HUGE, BASE + 10 * HUGE, true, CAUSE_OTHER);
+	vma_is(1, BASE + 10 * HUGE, BASE + 10 * HUGE + PAGE, false, CAUSE_TOO_SMALL);
+	vma_is(2, BASE + 10 * HUGE + PAGE, BASE + 10 * HUGE + 2 * PAGE, false, CAUSE_TOO_SMALL);
+	uint64_t end;
+	cr_expect_eq(vmas_site(vmas, BASE + 10 * HUGE + PAGE, &end), 5);
+	call(EVENT_MPROTECT, BASE + 10 * HUGE + PAGE, PAGE, PROT_READ | PROT_WRITE, 6);
+	call(EVENT_MADVISE, BASE + 11 * HUGE, HUGE, MADV_HUGEPAGE, 5);
+	list_all();
+	cr_assert_eq(count, 2);
+	vma_is(1, BASE + 10 * HUGE, BASE + 12 * HUGE, true, CAUSE_OTHER);
+	close_world();
+}
+
 Test(vmas, a_setting_that_changed_makes_readings_old)
 {
 	open_world(write_smaps);
