@@ -103,7 +103,8 @@ struct run_value {
 struct run_inside {
 	bool known;
 	size_t count;
-	double *values; /* by quantity; NaN */
+	double *values;		  /* by quantity; NaN */
+	double lock_share_per_ns; /* compare_locks.h; NaN: no locks were recorded */
 };
 
 struct compare_run {

@@ -31,7 +31,8 @@ struct inside_quantity {
 size_t inside_quantities(const struct compare *compare);
 struct inside_quantity inside_quantity(const struct compare *compare, size_t index);
 
-#define INSIDE_COVERAGE 0 /* the quantity of the regression: share of RSS on huge pages */
+#define INSIDE_COVERAGE	    0 /* the quantity of the regression: share of RSS on huge pages */
+#define INSIDE_LOCK_ATOMICS 3 /* compare_locks.h */
 
 /* "0.71", "12.3 MiB", "2.4e-3 faults per operation". Returns `text`. */
 const char *inside_text(const struct inside_quantity *quantity, double value, char text[SCALE_TEXT_BYTES]);
@@ -60,6 +61,9 @@ bool inside_room(const struct compare *compare, struct compare_run *run);
 
 /* Of a shell and the server that it started, the one that was there for longest; NULL: none was. */
 const struct timeline *inside_main_timeline(const struct model *model, int64_t start_ns, int64_t end_ns);
+
+/* Mean of a series over that time; NaN where most of it is not known. */
+double inside_mean(const struct timeline *timeline, enum series_id id, int64_t start_ns, int64_t end_ns);
 
 /* What a timeline knows of that time into the run. */
 void inside_take(struct compare_run *run, const struct timeline *timeline, int64_t start_ns, int64_t end_ns);

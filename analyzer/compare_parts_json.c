@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analyzer/compare_inside.h"
+#include "analyzer/compare_locks.h"
 
 /* ---- levels of threads ------------------------------------------------------------------------------- */
 
@@ -149,6 +150,7 @@ json_t *compare_inside_object(const struct compare *compare)
 		json_array_append_new(changes, change_object(compare, &compare->changes[i]));
 	json_put(object, "associated", changes);
 	json_put(object, "throughput_on_coverage", regression_object(&compare->regression));
+	json_put(object, "locks", compare_locks_array(compare));
 	json_put_string(object, "missing", compare->traces_missing);
 	return object;
 }

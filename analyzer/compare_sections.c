@@ -4,6 +4,7 @@
 
 #include "analyzer/compare_inside.h"
 #include "analyzer/compare_knee.h"
+#include "analyzer/compare_locks.h"
 #include "analyzer/compare_text.h"
 #include "analyzer/compare_words.h"
 #include "analyzer/escape.h"
@@ -210,5 +211,6 @@ bool compare_print_inside(const struct document *document, const struct compare 
 	if (compare->traces_missing)
 		document_text(document, "%s", compare->traces_missing);
 	print_regression(document, &compare->regression);
+	compare_locks_print(document, compare);
 	return fine;
 }

@@ -7,12 +7,19 @@
 #include "analyzer/command.h"
 #include "analyzer/compare_frees.h"
 #include "analyzer/compare_inside.h"
+#include "analyzer/compare_locks.h"
 #include "analyzer/compare_series.h"
 #include "analyzer/model.h"
 #include "analyzer/series.h"
 
 /* Quantities that are no series of the report; those follow. */
-enum own_quantity { OWN_COVERAGE = INSIDE_COVERAGE, OWN_OTHER_CPU, OWN_OTHER_THREAD, OWN_QUANTITIES };
+enum own_quantity {
+	OWN_COVERAGE = INSIDE_COVERAGE,
+	OWN_OTHER_CPU,
+	OWN_OTHER_THREAD,
+	OWN_LOCK_ATOMICS = INSIDE_LOCK_ATOMICS,
+	OWN_QUANTITIES
+};
 
 #define COVERED_MIN 0.5 /* share of a run's time of which a series must be known */
 
@@ -23,6 +30,8 @@ static const struct inside_quantity own_quantities[OWN_QUANTITIES] = {
 	[OWN_OTHER_CPU] = {"frees_other_cpu", "frees on another CPU than the allocation", "", QUANTITY_SHARE},
 	[OWN_OTHER_THREAD] = {"frees_other_thread", "frees by another thread than the allocating one", "",
 			      QUANTITY_SHARE},
+	[OWN_LOCK_ATOMICS] = {"lock_atomics", "atomic instructions of lock calls", "instructions/s",
+			      QUANTITY_PER_OPERATION},
 };
 
 static size_t trace_quantities(void)
@@ -119,6 +128,11 @@ static double mean_over(const struct timeline *timeline, enum series_id id, cons
 	return known_s >= COVERED_MIN * all_s && known_s > 0 ? sum / known_s : NAN;
 }
 
+double inside_mean(const struct timeline *timeline, enum series_id id, int64_t start_ns, int64_t end_ns)
+{
+	return mean_over(timeline, id, &(struct window){start_ns, end_ns});
+}
+
 /* Of a shell and the server that it started, the one that was there for longest. */
 const struct timeline *inside_main_timeline(const struct model *model, int64_t start_ns, int64_t end_ns)
 {
@@ -173,6 +187,7 @@ static bool take_model(struct compare_run *run, const struct model *model, struc
 		return true;
 	if (!free_shares(last->trace, window.start_ns, window.end_ns, &shares, error))
 		return false;
+	compare_locks_take(run, timeline, last, window.start_ns, window.end_ns);
 	run->inside.values[OWN_OTHER_CPU] = shares.other_cpu;
 	run->inside.values[OWN_OTHER_THREAD] = shares.other_thread;
 	return true;
@@ -218,6 +233,7 @@ bool inside_room(const struct compare *compare, struct compare_run *run)
 	if (run->inside.values)
 		return true;
 	run->inside.count = inside_quantities(compare);
+	run->inside.lock_share_per_ns = NAN;
 	run->inside.values = malloc(run->inside.count * sizeof *run->inside.values);
 	for (size_t i = 0; run->inside.values && i < run->inside.count; i++)
 		run->inside.values[i] = NAN;

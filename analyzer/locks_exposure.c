@@ -37,9 +37,17 @@ struct lock_exposure lock_exposure(const struct locks *locks, double cpus)
 	return exposure;
 }
 
+double lock_share(const struct lock_exposure *exposure, double saved_ns)
+{
+	return fmax(exposure->atomics_per_s / exposure->cpus, exposure->hottest_per_s) * saved_ns / 1e9;
+}
+
+double lock_gain_of_share(double share)
+{
+	return share < 1 ? 100 * share / (1 - share) : share >= 1 ? INFINITY : NAN;
+}
+
 double lock_gain_percent(const struct lock_exposure *exposure, double saved_ns)
 {
-	double share =
-		fmax(exposure->atomics_per_s / exposure->cpus, exposure->hottest_per_s) * saved_ns / 1e9;
-	return share < 1 ? 100 * share / (1 - share) : share >= 1 ? INFINITY : NAN;
+	return lock_gain_of_share(lock_share(exposure, saved_ns));
 }

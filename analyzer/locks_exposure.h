@@ -52,4 +52,8 @@ struct lock_exposure lock_exposure(const struct locks *locks, double cpus);
  */
 double lock_gain_percent(const struct lock_exposure *exposure, double saved_ns);
 
+/* The share s itself, and what a share gives in percent. */
+double lock_share(const struct lock_exposure *exposure, double saved_ns);
+double lock_gain_of_share(double share);
+
 #endif
