@@ -27,6 +27,7 @@
 #   --load-threads N   (number of CPUs)             --load-p K=V, --run-p K=V   properties of one phase (repeatable)
 #   --config KEY=V     as config: above, for all arms (repeatable)
 #   --trace sample     sample, full or off          -o, --output DIR   the campaign's folder (campaign-NAME)
+#   --locks            traces record locks: what of a run goes through the atomic instructions of glibc
 #   --keep-data        data that was loaded stays in the folder at the end
 #   --plan             says what would be run, and how long it would take, and does nothing
 #
@@ -58,7 +59,7 @@ program() {
 work=$(mktemp -d)
 declare -A opt=([axis]='' [threads]='' [repetitions]=6 [seconds]=60 [records]=100000 [warmup]=1 [pause]=2 [drop_caches]=0
 	[workload]='' [workload_name]=core [load_threads]='' [trace]=sample [engine]='' [kind]=embedded [client]='' [mongod]=''
-	[mongodb_url]='' [ycsb]='' [binding]=mongodb [no_load]=0 [keep_data]=0 [setup]='' [teardown]='')
+	[mongodb_url]='' [ycsb]='' [binding]=mongodb [no_load]=0 [keep_data]=0 [locks]=0 [setup]='' [teardown]='')
 labels=() values=() treatment=() levels=() run_p=() load_p=() config=() server_args=()
 assignments=() server_assignments=() server_words=()
 folder='' request='' resume='' restore_only=0 plan_only=0 axis_text='' labels_text='' treatment_text=''
@@ -95,7 +96,7 @@ read_options() {
 		-h | --help) usage && exit 0 ;;
 		--restore) restore_only=1 && continue ;;
 		--plan) plan_only=1 && continue ;;
-		--drop-caches | --keep-data | --no-load) name=${name#--} && opt[${name//-/_}]=1 && continue ;;
+		--drop-caches | --keep-data | --no-load | --locks) name=${name#--} && opt[${name//-/_}]=1 && continue ;;
 		esac
 		if [[ $name == --*=* ]]; then
 			value=${name#*=} name=${name%%=*}
@@ -161,6 +162,8 @@ check_options() {
 	done
 	distinct "${levels[@]}" || wrong_usage "--threads ${opt[threads]}: a level stands there twice"
 	[[ ${opt[trace]} =~ ^(sample|full|off)$ ]] || wrong_usage "--trace ${opt[trace]}: expected sample, full or off"
+	[ "${opt[locks]}" = 0 ] || { [ "${opt[trace]}" != off ] && [ "${opt[kind]}" != url ]; } ||
+		wrong_usage "--locks: nothing is traced with --trace off or --mongodb-url"
 	axis_read "$axis_text" "$labels_text"
 	[ -z "$treatment_text" ] || mapfile -t -O "${#treatment[@]}" treatment < <(printf '%s\n' "${treatment_text//,/$'\n'}")
 	check_workload_options

@@ -125,16 +125,18 @@ glibc_library() {
 	fi
 }
 
-# glibc_json FOLDER: its version and, of an Arm one, how it does atomic operations (mtrace-analyze atomics). Looked at
-# once for each folder.
+# glibc_json FOLDER: its version and, of an Arm one, how it does atomic operations, with the numbers of instructions
+# (mtrace-analyze atomics). Looked at once for each folder.
 glibc_json() {
-	local library version lse known=$work/glibc-${1//[^A-Za-z0-9.-]/_}
+	local library version census known=$work/glibc-${1//[^A-Za-z0-9.-]/_}
 	if [ ! -e "$known" ]; then
 		library=$(glibc_library "$1") || true
 		version=$([ -z "$library" ] || grep -aom1 'GNU C Library [^,]* version [0-9.]*[0-9]' "$library" | sed 's/.* //') || true
-		lse=$([ -z "$library" ] || "$analyzer" atomics --json "$library" 2>/dev/null | jq -c '.files[0].verdict | select(. != "none")') || true
-		jq -n --arg version "$version" --arg folder "$1" --argjson lse "${lse:-null}" \
-			'def known: if . == "" then null else . end; {version: ($version | known), folder: ($folder | known), lse: $lse}' >"$known"
+		census=$([ -z "$library" ] || "$analyzer" atomics --json "$library" 2>/dev/null | jq -c '.files[0] | select(.machine == "aarch64")') || true
+		jq -n --arg version "$version" --arg folder "$1" --argjson census "${census:-null}" '
+			def known: if . == "" then null else . end;
+			{version: ($version | known), folder: ($folder | known), lse: $census.verdict,
+				lse_census: ($census | if . == null then null else {lse, exclusive, outline_calls} end)}' >"$known"
 	fi
 	cat "$known"
 }

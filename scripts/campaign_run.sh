@@ -217,15 +217,25 @@ trace_json() {
 	"$analyzer" info --quick --json "$run_trace" 9>&- 2>/dev/null || say null
 }
 
+# locks_json TRACE_JSON: what of the run went through glibc's locks; null where they were not recorded.
+locks_json() {
+	[ "$(jq '.locks == true' <<<"$1")" = true ] || { say null && return; }
+	"$analyzer" locks --json --top 1 --ycsb "$folder/running/ycsb.txt" "$run_trace" 9>&- 2>/dev/null |
+		jq '{atomic_ops_per_s: .exposure.atomic_ops_per_s, per_operation: .exposure.per_operation, cpus_busy: .exposure.cpus_busy,
+			operations_per_s, contended, operations, waiters}' || say null
+}
+
 # manifest_write STARTED_MS ENDED_MS THP_AFTER STATE: on standard output. A load has no run_number.
 manifest_write() {
 	local -a seen_assignments=("${assignments[@]}") seen_unset=("${arm_unset[@]}")
+	local traced
+	traced=$(trace_json)
 	[ "${opt[kind]}" != mongod ] || seen_assignments=("${server_assignments[@]}")
 	jq -n --argjson plan "$run_plan" --arg state "$4" --arg reason "$reason" --argjson status "$client_status" \
 		--argjson started "$1" --argjson ended "$2" --arg started_utc "$(utc "$1")" --arg ended_utc "$(utc "$2")" \
 		--argjson records "${opt[records]}" --argjson counted "$counted" --argjson thp_after "$3" \
 		--argjson thp "${thp_before:-$(thp_json)}" --argjson machine "$machine" --argjson vm "$(vm_json)" \
-		--slurpfile trace <(trace_json) --argjson readings "$readings" --argjson resumed "$resumed" \
+		--slurpfile trace <(say "$traced") --slurpfile locks <(locks_json "$traced") --argjson readings "$readings" --argjson resumed "$resumed" \
 		--argjson growth "$([ -e "$work/vmstat.after" ] && vmstat_growth "$work/vmstat.before" "$work/vmstat.after" || say null)" \
 		--arg cpus "${arm_cpus:-$allowed_cpus}" --argjson glibc "$(glibc_json "${arm_glibc#system}")" \
 		--arg library "$arm_preload" --argjson environment "$(environment_json seen_assignments seen_unset)" \
@@ -251,8 +261,8 @@ manifest_write() {
 				workload: ($workload + {version: ($facts.version // ($version | known)), config: $config,
 					server_options: ($facts.options | if . == null then null else del(.net.port, .storage.dbPath) end)}),
 				environment: $environment,
-				versions: {mtrace: ($mtrace | known), client: ($client_version | known)}, lock_exposure: null},
-			thp_after: $thp_after, readings: ($readings | if . == null then null else . + {vmstat: $growth} end)}'
+				versions: {mtrace: ($mtrace | known), client: ($client_version | known)}},
+			lock_exposure: $locks[0], thp_after: $thp_after, readings: ($readings | if . == null then null else . + {vmstat: $growth} end)}'
 }
 
 # Of Java's YCSB: it prints its version.

@@ -161,6 +161,7 @@ guarded() {
 	if [ -n "$1" ] && [ -z "$arm_glibc" ]; then preload=$shim${preload:+:$preload}; fi
 	[ -z "$preload" ] || assignments+=("LD_PRELOAD=$preload")
 	[ -z "$1" ] || [ -n "$arm_glibc" ] || assignments+=("MTRACE_OUT=${1//%/%%}" "MTRACE_MODE=${opt[trace]}" "MTRACE_EXE=$exe")
+	[ -z "$1" ] || [ "${opt[locks]}" = 0 ] || assignments+=(MTRACE_LOCKS=1)
 	local name unset_words=()
 	for name in "${arm_unset[@]}"; do unset_words+=(-u "$name"); done
 	front+=(env "${unset_words[@]}" "${assignments[@]}")

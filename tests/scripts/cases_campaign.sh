@@ -99,6 +99,36 @@ case_campaign_folder() {
 	expect_text 'all 6 runs'
 }
 
+# Locks are recorded on demand; what the manifest says of them is no setting.
+case_campaign_locks() {
+	expect 2 campaign "${no_arenas[@]}" --locks --trace off -o "$work/c"
+	expect_text 'nothing is traced'
+	expect 0 campaign "${no_arenas[@]}" --repetitions 1 --warmup 0 --locks -o "$work/c"
+	grep -q 'MTRACE_LOCKS=1 ' "$work/c/runs/0001/command" || fail "$(cat "$work/c/runs/0001/command")"
+	jq -se 'map(.lock_exposure | .atomic_ops_per_s > 0 and .per_operation > 0 and .operations > 0 and .waiters >= 0) | all' \
+		"$work"/c/runs/*/manifest.json >/dev/null || fail "$(manifest 1 .lock_exposure)"
+	[ "$(manifest 1 .settings.lock_exposure)" = null ] || fail "it would count as a difference between runs"
+	expect 0 build/mtrace-analyze compare --json "$work/c"
+	jq -e '.runs[0].inside.lock_atomics > 0' "$work/output" >/dev/null || fail "$(jq -c '.runs[0].inside' "$work/output")"
+}
+
+# glibc_facts FOLDER FILTER: as the manifest has them.
+glibc_facts() {
+	# shellcheck source-path=SCRIPTDIR/../../scripts source=campaign_machine.sh
+	(. scripts/campaign_machine.sh && analyzer=build/mtrace-analyze && glibc_json "$1" | jq -c "$2")
+}
+
+case_campaign_census() {
+	local library
+	library=$(find /usr/aarch64-linux-gnu/lib build/arm64/sysroot -name libc.so.6 -print -quit 2>/dev/null)
+	[ -n "$library" ] || skip "no AArch64 libc is at hand"
+	mkdir "$work/arm"
+	ln -s "$(realpath "$library")" "$work/arm/libc.so.6"
+	[ "$(glibc_facts "$work/arm" '.lse_census | .lse > 0 and .exclusive > 0')" = true ] || fail "$(glibc_facts "$work/arm" .)"
+	[ "$(glibc_facts "$work/arm" .lse)" != null ] || fail "no verdict"
+	[ "$(uname -m)" != x86_64 ] || [ "$(glibc_facts '' '[.lse, .lse_census]')" = '[null,null]' ] || fail "$(glibc_facts '' .)"
+}
+
 # Each arm of a setting has data of its own, made under it.
 case_campaign_config() {
 	build/ycsb-embedded --help | grep -q 'wiredtiger (' || skip "this build has no WiredTiger"
