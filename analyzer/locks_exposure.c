@@ -8,15 +8,17 @@ struct cost {
 
 static const struct cost costs[LOCK_KINDS] = {
 	[LOCK_MUTEX] = {1, 1, 1, 2},  [LOCK_RWLOCK] = {1, 1, 1, 2}, [LOCK_SPIN] = {1, 0, 1, 1},
-	[LOCK_COND] = {8, 3, 8, 0},   [LOCK_SEM] = {1, 1, 0, 2},    [LOCK_BARRIER] = {2, 0, 0, 0},
+	[LOCK_COND] = {17, 0, 11, 0}, [LOCK_SEM] = {1, 1, 0, 3},    [LOCK_BARRIER] = {3, 0, 0, 0},
 	[LOCK_ATOMIC] = {1, 0, 0, 0},
 };
 
 double lock_atomics(unsigned kind, const struct lock_sums *sums)
 {
 	const struct cost *cost = &costs[kind < LOCK_KINDS ? kind : 0];
+	uint64_t for_writing = sums->acquired > sums->shared ? sums->acquired - sums->shared : 0;
 	return cost->acquired * (double)sums->acquired + cost->released * (double)sums->released +
-	       cost->failed * (double)sums->failed + cost->contended * (double)sums->contended;
+	       cost->failed * (double)sums->failed + cost->contended * (double)sums->contended +
+	       (kind == LOCK_RWLOCK ? (double)for_writing : 0);
 }
 
 struct lock_exposure lock_exposure(const struct locks *locks, double cpus)

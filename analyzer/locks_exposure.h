@@ -2,23 +2,25 @@
  * How many atomic read-modify-write instructions a program executes through glibc's locks and libatomic, and
  * from that what cheaper ones (LSE on Arm) can gain at most.
  *
- * Of each call, instructions on the way without contention, by the design of glibc's nptl (2.34 and newer;
- * docs/locks.md tells them one by one):
+ * Of each call, instructions, as counted by single-stepping glibc 2.36 on x86-64 in a process with several
+ * threads (tests/unit/arch/x86_64/test_lock_atomics.c); an attempt that fails at once takes one more on Arm,
+ * where nothing looks before it tries:
  *
- *                      acquired  released   failed   contended, more   of the acquired for reading
- *   mutex                     1         1        1                 2
- *   rwlock                    1         1        1                 2                             1
- *   spin lock                 1         0        1                 1
- *   condition variable        8         3        8                 0
- *   semaphore                 1         1        0                 2
- *   barrier                   2         0        0                 0
- *   libatomic                 1         0        0                 0
+ *                      acquired  released  failed   contended, more
+ *   mutex                     1         1       1                 2
+ *   rwlock                    1         1       1                 2   and 1 for each acquisition for writing
+ *   spin lock                 1         0       1                 1
+ *   condition variable       17         0      11                 0
+ *   semaphore                 1         1       0                 3
+ *   barrier                   3         0       0                 0
+ *   libatomic                 1         0       0                 0
  *
- * A condition variable's wait holds six of its own and the two of the mutex around it; its signal, 3 where
- * somebody waits and 0 where nobody does. "Contended, more" is for a thread that sleeps once. The figure errs
- * upwards where a mutex is recursive and held already, where the process has one thread (neither takes an
- * atomic instruction), and for signals that nobody waits for; downwards where a thread is woken in vain or
- * spins.
+ * A wait for a condition is 8 of its own, 2 of the mutex around it, and 7 of the signal that wakes it;
+ * signals that nobody waits for take none. "Contended, more" is for a thread that sleeps once. The figure
+ * errs upwards where a mutex is recursive and held already, where the process has one thread (neither takes
+ * an atomic instruction), where a broadcast wakes many, and for a barrier's waiters, who take 2; downwards
+ * where a thread is woken in vain or spins, and by up to 4 for each turn of a rwlock from readers to writers
+ * and back.
  *
  * Not counted, since nothing passes a hook: locks inside of glibc itself (malloc's arenas, stdio), and atomic
  * operations that the compiler put into the program, among them all of std::atomic, std::shared_ptr, and the
