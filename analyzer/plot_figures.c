@@ -89,7 +89,7 @@ const struct figure_plan figure_plans[] = {
 			POINTS(SERIES_HUGE_COVERAGE, PLOT_GREEN, "of what is resident"),
 			POINTS(SERIES_HUGE_COVERAGE_ELIGIBLE, PLOT_BLUE, "of what could be")} },
 		{ "bytes", 0.8, {
-			POINTS(SERIES_HUGE_BROKEN, PLOT_PURPLE, "was on huge pages that are gone")} } } },
+			POINTS(SERIES_HUGE_BROKEN, PLOT_PURPLE, "broken")} } } },
 	{ "unused", "Memory of the allocator: resident, on huge pages, and what no live block covers", 780, false,
 	  SERIES_ALLOCATOR_RESIDENT, {
 		{ "ops/s", 0.8, {LINE(SERIES_THROUGHPUT, PLOT_BLACK, "throughput")} },

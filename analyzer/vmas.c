@@ -267,10 +267,10 @@ static bool add(struct listing *listing, const struct vma *vma)
 	return true;
 }
 
-static bool is_stale(const struct vmas *vmas, const struct unit *unit)
+static bool is_stale(const struct vmas *vmas, uint64_t start, uint64_t end)
 {
-	const struct region *stale = regionmap_from(&vmas->stale, unit->start);
-	return vmas->all_stale || (stale && stale->start < unit->end);
+	const struct region *stale = regionmap_from(&vmas->stale, start);
+	return vmas->all_stale || (stale && stale->start < end);
 }
 
 /* Read: without a gap, and nothing has changed since. */
@@ -278,7 +278,7 @@ static bool is_read(const struct listing *listing, const struct unit *unit)
 {
 	const struct smaps_record *record;
 	uint64_t at = unit->start;
-	if (is_stale(listing->vmas, unit))
+	if (is_stale(listing->vmas, unit->start, unit->end))
 		return false;
 	while (at < unit->end && (record = pages_smaps_at(listing->pages, at)))
 		at = record->end;
@@ -298,7 +298,8 @@ static bool add_predicted(struct listing *listing, const struct unit *unit)
 	return add(listing, &vma);
 }
 
-/* [start, end) of the mapping in `record`. */
+/* [start, end) of the mapping in `record`. Where a call has changed another part of it, this one is all that
+ * is left of it here. */
 static struct vma read_vma(const struct vmas *vmas, const struct pages *pages, const struct verdict *common,
 			   const struct smaps_record *record, uint64_t start, uint64_t end)
 {
@@ -306,8 +307,10 @@ static struct vma read_vma(const struct vmas *vmas, const struct pages *pages, c
 	struct verdict verdict = *common;
 	verdict.flags = record->flags;
 	verdict.read = !vmas->settings_stale && !(record->flags & SMAPS_NO_ELIGIBLE);
-	vma.predicted = !verdict.read;
-	set_inner(&vma, record->start, record->end, pages_huge_bytes(pages));
+	bool parted = is_stale(vmas, record->start, record->end);
+	vma.predicted = !verdict.read || parted;
+	set_inner(&vma, parted ? vma.start : record->start, parted ? vma.end : record->end,
+		  pages_huge_bytes(pages));
 	judge(&vma, &verdict);
 	return vma;
 }

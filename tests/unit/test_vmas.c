@@ -163,6 +163,22 @@ Test(vmas, what_has_changed_since_is_predicted)
 	close_world();
 }
 
+/* What is left of a mapping ends where the part that went began; of smaps it keeps what it is. */
+Test(vmas, what_is_left_of_a_mapping_has_edges_of_its_own)
+{
+	open_world(write_always);
+	add_region(BASE, BASE + HUGE + PAGE, REGION_FILE_UNKNOWN, REGION_COMMITTED);
+	add_region(BASE + HUGE + 2 * PAGE, BASE + 2 * HUGE, REGION_FILE_UNKNOWN, REGION_COMMITTED);
+	call(EVENT_MUNMAP, BASE + HUGE + PAGE, PAGE, 0, 5);
+	list_all();
+	cr_assert_eq(count, 2);
+	vma_is(0, BASE, BASE + HUGE + PAGE, true, CAUSE_OTHER);
+	cr_expect_eq(list[0].inner_end, BASE + HUGE);
+	cr_expect(list[0].predicted);
+	vma_is(1, BASE + HUGE + 2 * PAGE, BASE + 2 * HUGE, false, CAUSE_TOO_SMALL);
+	close_world();
+}
+
 Test(vmas, advice_access_and_files_part_mappings)
 {
 	open_world(write_always);
