@@ -284,6 +284,20 @@ void print_safe(FILE *file, const char *text)
 	}
 }
 
+void print_frame(FILE *file, const struct symbol_frame *frame)
+{
+	print_safe(file, frame->name);
+	if (frame->source_file) {
+		const char *slash = strrchr(frame->source_file, '/');
+		fputs("  ", file);
+		print_safe(file, slash ? slash + 1 : frame->source_file);
+		if (frame->line)
+			fprintf(file, ":%u", frame->line);
+	}
+	if (frame->inlined)
+		fputs(" (inlined)", file);
+}
+
 /* ---- progress ------------------------------------------------------------------------------------------ */
 
 static uint64_t now_ns(void)

@@ -15,6 +15,7 @@
 
 #include "analyzer/error.h"
 #include "analyzer/reader.h"
+#include "analyzer/symbols.h"
 
 int cmd_info(int argc, char **argv);
 int cmd_report(int argc, char **argv);
@@ -106,6 +107,9 @@ bool output_close(FILE *file, const char *path, struct error *error);
 
 /* Writes `text` so that it cannot drive a terminal: control bytes and bytes that are not UTF-8 become '?'. */
 void print_safe(FILE *file, const char *text);
+
+/* Likewise: the function, and where known its source ("main  mongo.c:12"), without a newline. */
+void print_frame(FILE *file, const struct symbol_frame *frame);
 
 /* One line on stderr, redrawn at most five times a second, and only where stderr is a terminal. */
 struct progress {

@@ -164,7 +164,7 @@ static bool print_stack(FILE *file, const struct coverage_view *view, uint32_t s
 			stack_id ? "the stack's definition is lost" : "no stack recorded");
 	for (size_t i = 0; i < names.depth && i < FRAMES_SHOWN; i++) {
 		fputs("        ", file);
-		print_safe(file, names.frames[i]->name);
+		print_frame(file, names.frames[i]);
 		fputc('\n', file);
 	}
 	if (names.depth > FRAMES_SHOWN)

@@ -170,20 +170,6 @@ json_t *sites_json(const struct sites_view *view)
 
 /* ---- text ---------------------------------------------------------------------------------------------- */
 
-static void print_frame(FILE *file, const struct symbol_frame *frame)
-{
-	fputs("      ", file);
-	print_safe(file, frame->name);
-	if (frame->source_file) {
-		const char *slash = strrchr(frame->source_file, '/');
-		fputs("  ", file);
-		print_safe(file, slash ? slash + 1 : frame->source_file);
-		if (frame->line)
-			fprintf(file, ":%u", frame->line);
-	}
-	fputs(frame->inlined ? " (inlined)\n" : "\n", file);
-}
-
 static void print_figure(FILE *file, const char *name, double value, double low, double high, bool exact)
 {
 	char text[FORMAT_TEXT_BYTES], from[FORMAT_TEXT_BYTES], to[FORMAT_TEXT_BYTES];
@@ -261,8 +247,11 @@ static bool print_stack(FILE *file, const struct sites_view *view, const struct 
 		fputs(site->stack_id ? "      (the stack's definition is lost)\n"
 				     : "      (no stack recorded)\n",
 		      file);
-	for (size_t i = 0; i < names.depth; i++)
+	for (size_t i = 0; i < names.depth; i++) {
+		fputs("      ", file);
 		print_frame(file, names.frames[i]);
+		fputc('\n', file);
+	}
 	symbol_stack_free(&names);
 	return good;
 }

@@ -280,3 +280,23 @@ Test(command, the_reason_why_a_folder_cannot_be_made_is_that_of_mkdir)
 	cr_assert_not_null(strstr(text, "cannot make this folder"), "%s", text);
 	cr_assert_null(strstr(text, strerror(ENOENT)), "%s", text);
 }
+
+/* Names come from files that anybody may have made. */
+Test(command, frames_are_printed_with_their_source)
+{
+	static const struct {
+		struct symbol_frame frame;
+		const char *text;
+	} cases[] = {{{.name = "main", .source_file = "/src/a/mongo.c", .line = 12}, "main  mongo.c:12"},
+		     {{.name = "main", .source_file = "mongo.c", .inlined = true}, "main  mongo.c (inlined)"},
+		     {{.name = "a\033[2J", .line = 3}, "a?[2J"}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char *text;
+		size_t bytes;
+		FILE *file = open_memstream(&text, &bytes);
+		print_frame(file, &cases[i].frame);
+		cr_assert_eq(fclose(file), 0);
+		cr_expect_str_eq(text, cases[i].text);
+		free(text);
+	}
+}
