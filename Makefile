@@ -52,7 +52,7 @@ $(BUILD)/mtrace-analyze: $(analyzer_objects)
 
 # ---- embedded workload and benchmarks ---------------------------------------------------------------------------
 
-BENCH_PROGRAMS := bench/ycsb_embedded.c bench/mallocbench.c bench/pagesbench.c bench/mongo_facts.c
+BENCH_PROGRAMS := bench/ycsb_embedded.c bench/mallocbench.c bench/lockbench.c bench/pagesbench.c bench/mongo_facts.c
 bench_modules  := $(filter-out $(BENCH_PROGRAMS) bench/engine_%.c,$(wildcard bench/*.c))
 
 has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo 1)
@@ -99,7 +99,7 @@ $(BUILD)/mongo-facts: $(BUILD)/bench/mongo_facts.o $(BUILD)/bench/failure.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs $(mongoc))
 endif
 
-$(BUILD)/mallocbench $(BUILD)/pagesbench: $(BUILD)/%: $(BUILD)/bench/%.o
+$(BUILD)/mallocbench $(BUILD)/lockbench $(BUILD)/pagesbench: $(BUILD)/%: $(BUILD)/bench/%.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^
 
 $(BUILD)/%.o: %.c
@@ -119,7 +119,7 @@ test: ## the test command: scripts/test.sh
 demo: ## the demonstration: scripts/demo.sh
 	scripts/demo.sh
 
-bench: all $(BUILD)/pagesbench ## timings in pairs: scripts/bench.sh
+bench: all $(BUILD)/lockbench $(BUILD)/pagesbench ## timings in pairs: scripts/bench.sh
 	scripts/bench.sh
 
 lint: all ## clang-tidy, cppcheck, include rule, export and symbol version check

@@ -69,6 +69,7 @@ arm_prefix() {
 	untraced | again) prefix=(env) ;;
 	sample) prefix=("${traced[@]}" MTRACE_MODE=sample) ;;
 	full) prefix=("${traced[@]}" MTRACE_MODE=full MTRACE_STACK_DEPTH=0) ;;
+	locks) prefix=("${traced[@]}" MTRACE_MODE=sample MTRACE_LOCKS=1) ;;
 	full-stacks) prefix=("${traced[@]}" MTRACE_MODE=full) ;;
 	heaptrack) prefix=(heaptrack --raw -o "$out/peer-heaptrack") ;;
 	jemalloc) prefix=(env LD_PRELOAD=libjemalloc.so.2) ;;
@@ -79,7 +80,7 @@ arm_prefix() {
 	esac
 }
 
-is_traced() { [ "$1" = sample ] || [ "$1" = full ] || [ "$1" = full-stacks ]; }
+is_traced() { [ "$1" = sample ] || [ "$1" = locks ] || [ "$1" = full ] || [ "$1" = full-stacks ]; }
 
 remove_traces() { rm -f "$out"/trace.mtr* "$out"/peer-*; }
 
@@ -124,6 +125,29 @@ mallocbench_part() {
 				jq -r --argjson n "$threads" '.results[] | select(.threads == 1 or .threads == $n) | "\(.threads) \(.ns_per_pair)"')
 			record_trace mallocbench "1 to $threads threads" "$arm" "$round"
 		done < <(rotated "$round" "$@")
+	done
+	remove_traces
+}
+
+# locks_part ARM...: an uncontended pair, with one lock and with more than a thread's table has room for.
+locks_part() {
+	local round arm locks line
+	for locks in 1 1000; do
+		for ((round = 1; round <= rounds; round++)); do
+			while read -r arm; do
+				arm_prefix "$arm"
+				remove_traces
+				printf 'locks        round %d  %s, %d locks\n' "$round" "$arm" "$locks"
+				if ! timeout 600 "${prefix[@]}" build/lockbench -locks "$locks" --json \
+					>"$out/run.out" 2>"$out/run.err" </dev/null; then
+					complain "lockbench, $arm: ended badly: $(tail -n 1 "$out/run.err")"
+					continue
+				fi
+				while read -r line; do
+					record locks "${line% *} of $locks" "$arm" "$round" ns_per_pair "${line#* }"
+				done < <(grep -o '{"locks.*' "$out/run.out" | jq -r '.results[] | "\(.kind) \(.ns_per_pair)"')
+			done < <(rotated "$round" "$@")
+		done
 	done
 	remove_traces
 }

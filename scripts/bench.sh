@@ -3,6 +3,7 @@
 #
 # What tracing costs, measured in pairs on this machine (method: bench/pairs.sh). Parts, all but peers by default:
 #   mallocbench  nanoseconds added to a malloc/free pair, 1 thread and BENCH_THREADS
+#   locks        nanoseconds added to an uncontended lock/unlock pair, with MTRACE_LOCKS=0 ("sample") and 1 ("locks")
 #   ycsb         throughput of ycsb-embedded, all data in cache and with a cache a quarter of it; lost events and
 #                bytes an event on disk
 #   patched      the same of build/host/standin, which carries its allocator inside as mongod does: its entries are patched
@@ -23,12 +24,13 @@ set -euo pipefail
 parts=("$@")
 if [ $# = 0 ]; then
 	parts=(mallocbench ycsb decode)
+	[ ! -x build/lockbench ] || parts+=(locks)
 	[ ! -x build/pagesbench ] || parts+=(pages)
 	[ ! -x build/host/standin ] || parts+=(patched)
 fi
 for part in "${parts[@]}"; do
 	case $part in
-	mallocbench | ycsb | patched | decode | pages | peers) ;;
+	mallocbench | locks | ycsb | patched | decode | pages | peers) ;;
 	-h | --help) usage && exit 0 ;;
 	*) wrong_usage "no part is called $part" ;;
 	esac
@@ -41,6 +43,7 @@ command -v jq >/dev/null || die "jq is missing: scripts/deps.sh --test installs 
 . bench/pairs.sh
 read -r -a arms <<<"${BENCH_ARMS:-sample full}"
 for arm in "${arms[@]}"; do arm_prefix "$arm"; done
+[[ " ${parts[*]} " != *" locks "* ]] || [ -x build/lockbench ] || die "build/lockbench is not there: make bench builds it"
 
 # timed COMMAND...: seconds it took, on standard output; its own output is thrown away.
 timed() {
@@ -86,6 +89,7 @@ say
 for part in "${parts[@]}"; do
 	case $part in
 	mallocbench) mallocbench_part untraced "${arms[@]}" ;;
+	locks) locks_part untraced sample locks ;;
 	ycsb) ycsb_part untraced "${arms[@]}" again ;;
 	patched) patched_part ;;
 	decode) decode_part ;;
@@ -96,6 +100,7 @@ for part in "${parts[@]}"; do
 done
 for part in "${parts[@]}"; do
 	case $part in
+	locks) table locks ns_per_pair difference && say ;;
 	mallocbench) table mallocbench ns_per_pair difference && say ;;
 	ycsb | patched) table "$part" ops_s ratio && say ;;
 	esac
