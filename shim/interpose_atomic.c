@@ -91,11 +91,21 @@ ALWAYS_INLINE void *next_of(enum atomic_id id)
 	return likely(function != NULL) ? function : find_next(id);
 }
 
+/* A frame as high as the one that entered libatomic: that one was left by a jump. */
+static bool is_nested(struct thread *thread, uintptr_t frame)
+{
+	if (frame >= thread->locks->atomic_frame)
+		thread->locks->atomic_frame = 0;
+	return thread->locks->atomic_frame;
+}
+
 ALWAYS_INLINE void count_call(void)
 {
 	if (likely(locks_state == LOCKS_OFF))
 		return;
 	struct thread *thread = locks_enter();
+	if (unlikely(thread && thread->locks->atomic_frame) && is_nested(thread, HOOK_FRAME()))
+		return;
 	if (unlikely(!thread || thread->locks->countdown <= 1)) {
 		locks_count_atomic_other();
 		return;
@@ -219,11 +229,30 @@ ATOMIC_SIZES(DEFINE_SIZE)
 
 /* ---- any size ------------------------------------------------------------------------------------------ */
 
+/* The next function may call those for single sizes, by their names: one call of the program's. */
+ALWAYS_INLINE struct lock_table *enter_libatomic(void)
+{
+	struct thread *thread = locks_enter();
+	if (!thread || thread->locks->atomic_frame)
+		return NULL;
+	thread->locks->atomic_frame = HOOK_FRAME();
+	return thread->locks;
+}
+
+/* Recording may have ended meanwhile; the table stays. */
+static void leave_libatomic(struct lock_table *table)
+{
+	if (table)
+		table->atomic_frame = 0;
+}
+
 ATOMIC_HOOK(void, load, (size_t bytes, const void *at, void *value, int order))
 {
 	NEXT_FUNCTION(void, load, (size_t, const void *, void *, int));
 	if (likely(next != NULL)) {
+		struct lock_table *table = enter_libatomic();
 		next(bytes, at, value, order);
+		leave_libatomic(table);
 		return;
 	}
 	own_begin();
@@ -235,7 +264,9 @@ ATOMIC_HOOK(void, store, (size_t bytes, void *at, const void *value, int order))
 {
 	NEXT_FUNCTION(void, store, (size_t, void *, const void *, int));
 	if (likely(next != NULL)) {
+		struct lock_table *table = enter_libatomic();
 		next(bytes, at, value, order);
+		leave_libatomic(table);
 		return;
 	}
 	own_begin();
@@ -248,7 +279,9 @@ ATOMIC_HOOK(void, exchange, (size_t bytes, void *at, const void *value, void *ol
 {
 	NEXT_FUNCTION(void, exchange, (size_t, void *, const void *, void *, int));
 	if (likely(next != NULL)) {
+		struct lock_table *table = enter_libatomic();
 		next(bytes, at, value, old, order);
+		leave_libatomic(table);
 		return;
 	}
 	own_begin();
@@ -264,6 +297,10 @@ ATOMIC_HOOK(bool, compare_exchange,
 	    (size_t bytes, void *at, void *expected, const void *wanted, int order, int failed))
 {
 	NEXT_FUNCTION(bool, compare_exchange, (size_t, void *, void *, const void *, int, int));
-	return likely(next != NULL) ? next(bytes, at, expected, wanted, order, failed)
-				    : own_compare_exchange(at, expected, wanted, bytes);
+	if (unlikely(!next))
+		return own_compare_exchange(at, expected, wanted, bytes);
+	struct lock_table *table = enter_libatomic();
+	bool done = next(bytes, at, expected, wanted, order, failed);
+	leave_libatomic(table);
+	return done;
 }

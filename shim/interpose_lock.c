@@ -3,16 +3,56 @@
  * locks_count_acquired (locks.h), and for what waits or is chosen lock_use.c.
  */
 #include "shim/lock_hook.h"
+#include "shim/raw.h"
+
+/*
+ * Mutexes that a failed try does not leave as they were. glibc 2.36's trylock of a robust one that is not
+ * recoverable keeps it locked, and whoever then locks it waits for ever; one with a ceiling counts
+ * priorities. The bits are glibc's own, in a field that static initialisers have laid down since 2.4.
+ */
+#define KIND_ROBUST	  0x10
+#define KIND_PRIO_PROTECT 0x40
+#define CEILING_MASK	  0xfff80000u /* of the lock word, with a ceiling; other types: FUTEX_* */
+
+static inline bool is_touchy(const pthread_mutex_t *mutex)
+{
+	return mutex->__data.__kind & (KIND_ROBUST | KIND_PRIO_PROTECT);
+}
+
+/* By a look at the lock word: somebody else, who is alive, has it. */
+static bool is_taken(pthread_mutex_t *mutex)
+{
+	uint32_t word = (uint32_t) * (volatile int *)&mutex->__data.__lock;
+	if (!(mutex->__data.__kind & KIND_ROBUST))
+		return (word & ~CEILING_MASK) && mutex->__data.__owner != raw_tid();
+	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED) &&
+	       (word & FUTEX_TID_MASK) != (uint32_t)raw_tid();
+}
+
+#define TOUCHY_MUTEX(call_, lock_, wait)                                                                     \
+	({                                                                                                   \
+		struct lock_use use_ = {.kind = LOCK_MUTEX, .call = (call_), .lock = (lock_)};               \
+		int got_ = 0;                                                                                \
+		if (locks_begin(&use_)) {                                                                    \
+			if (is_taken(lock_))                                                                 \
+				locks_wait(&use_);                                                           \
+			got_ = (wait);                                                                       \
+			locks_end(&use_, lock_outcome(got_), got_);                                          \
+		}                                                                                            \
+		got_;                                                                                        \
+	})
 
 #define MUTEX(call, lock, wait)                                                                              \
-	LOCK_ACQUIRE(LOCK_MUTEX, call, lock, lock_next.pthread_mutex_trylock(lock), wait, true)
+	(unlikely(is_touchy(lock))                                                                           \
+		 ? TOUCHY_MUTEX(call, lock, wait)                                                            \
+		 : LOCK_ACQUIRE(LOCK_MUTEX, call, lock, lock_next.pthread_mutex_trylock(lock), wait, EBUSY))
 #define READ(call, lock, wait)                                                                               \
-	LOCK_ACQUIRE(LOCK_RWLOCK, call, lock, lock_next.pthread_rwlock_tryrdlock(lock), wait, true)
+	LOCK_ACQUIRE(LOCK_RWLOCK, call, lock, lock_next.pthread_rwlock_tryrdlock(lock), wait, EBUSY)
 #define WRITE(call, lock, wait)                                                                              \
-	LOCK_ACQUIRE(LOCK_RWLOCK, call, lock, lock_next.pthread_rwlock_trywrlock(lock), wait, true)
+	LOCK_ACQUIRE(LOCK_RWLOCK, call, lock, lock_next.pthread_rwlock_trywrlock(lock), wait, EBUSY)
 
 /* A function whose try is itself. */
-#define TRY(kind, call, lock, try) LOCK_ACQUIRE(kind, call, lock, try, 0, false)
+#define TRY(kind, call, lock, try) LOCK_ACQUIRE(kind, call, lock, try, 0, LOCK_NEVER_WAITS)
 
 /* ---- mutexes ------------------------------------------------------------------------------------------- */
 
@@ -76,7 +116,8 @@ HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex)
 /* ---- C11 mutexes: inside glibc they do not pass by the functions above ------------------------------------
  */
 
-#define MTX(call, lock, wait) LOCK_ACQUIRE(LOCK_MUTEX, call, lock, lock_next.mtx_trylock(lock), wait, true)
+#define MTX(call, lock, wait)                                                                                \
+	LOCK_ACQUIRE(LOCK_MUTEX, call, lock, lock_next.mtx_trylock(lock), wait, thrd_busy)
 
 NOINLINE int mtx_lock_on(mtx_t *mutex)
 {
@@ -235,7 +276,7 @@ static pthread_spinlock_t *plain(pthread_spinlock_t *lock)
 NOINLINE int spin_lock_on(pthread_spinlock_t *lock)
 {
 	return LOCK_ACQUIRE(LOCK_SPIN, LOCK_CALL_LOCK, (const void *)plain(lock),
-			    lock_next.pthread_spin_trylock(lock), lock_next.pthread_spin_lock(lock), true);
+			    lock_next.pthread_spin_trylock(lock), lock_next.pthread_spin_lock(lock), EBUSY);
 }
 
 HOOK int pthread_spin_lock(pthread_spinlock_t *lock)

@@ -1,11 +1,10 @@
 /*
  * What the lock hooks share. Each exported function is a look at locks_state and a jump to the next
- * definition; where locks are recorded, to its `_on` function, which tries the plain way first:
+ * definition; where locks are recorded, to its `_on` function, which goes the plain way if it can.
  *
- *   an acquisition   tries first, so that "had to wait" is known without a clock. Whatever the try says but
- *                    success, the call itself is then made and decides: an error-checking, recursive, robust
- *                    or priority mutex behaves as it does without us
- *   a release        is made, then counted
+ * An acquisition tries first, so that "had to wait" is known without a clock. Where the try says busy, the
+ * call itself is made and decides; what else it says is what the call would have said, and is not asked for
+ * twice. Mutexes that a try may harm are not tried (interpose_lock.c). A release is made, then counted.
  */
 #ifndef MTRACE_LOCK_HOOK_H
 #define MTRACE_LOCK_HOOK_H
@@ -32,15 +31,17 @@ ALWAYS_INLINE enum lock_outcome lock_outcome(int result)
 	return result == ETIMEDOUT || result == thrd_timedout ? LOCK_GAVE_UP : LOCK_FAILED;
 }
 
-/* The long way of an acquisition. `wait` is the call itself; for a try form both are the same, and it does
- * not wait. */
-#define LOCK_ACQUIRE_OTHER(kind_, call_, lock_, try, wait, may_wait)                                         \
+/* What a try says where the call itself would wait; C11's is another. A try form waits for nothing. */
+#define LOCK_NEVER_WAITS 0
+
+/* The long way of an acquisition. */
+#define LOCK_ACQUIRE_OTHER(kind_, call_, lock_, try, wait, busy)                                             \
 	({                                                                                                   \
 		struct lock_use use_ = {.kind = (kind_), .call = (call_), .lock = (lock_)};                  \
 		int got_ = 0;                                                                                \
 		if (locks_begin(&use_)) {                                                                    \
 			got_ = (try);                                                                        \
-			if (!lock_is_acquired(got_) && (may_wait)) {                                         \
+			if (got_ != 0 && got_ == (busy)) {                                                   \
 				locks_wait(&use_);                                                           \
 				got_ = (wait);                                                               \
 			}                                                                                    \
@@ -49,17 +50,15 @@ ALWAYS_INLINE enum lock_outcome lock_outcome(int result)
 		got_;                                                                                        \
 	})
 
-#define LOCK_ACQUIRE(kind, call, lock, try, wait, may_wait)                                                  \
+#define LOCK_ACQUIRE(kind, call, lock, try, wait, busy)                                                      \
 	({                                                                                                   \
 		struct thread *thread_ = locks_enter_plain();                                                \
 		int result_ = likely(thread_ != NULL) ? (try) : -1;                                          \
 		if (likely(result_ == 0))                                                                    \
 			locks_count_acquired(thread_, kind, lock, (call) >= LOCK_CALL_READ);                 \
-		else if (thread_ && !(may_wait))                                                             \
-			result_ = lock_tried(kind, call, lock, result_);                                     \
 		else                                                                                         \
-			result_ = LOCK_ACQUIRE_OTHER(kind, call, lock, thread_ ? result_ : (try), wait,      \
-						     may_wait);                                              \
+			result_ =                                                                            \
+				LOCK_ACQUIRE_OTHER(kind, call, lock, thread_ ? result_ : (try), wait, busy); \
 		result_;                                                                                     \
 	})
 
@@ -78,15 +77,6 @@ ALWAYS_INLINE enum lock_outcome lock_outcome(int result)
 		}                                                                                            \
 		result_;                                                                                     \
 	})
-
-/* A try form on the plain way that did not get the lock, or got it from a dead owner. */
-static inline int lock_tried(enum lock_kind kind, enum lock_call call, const void *lock, int result)
-{
-	struct lock_use use = {.kind = kind, .call = call, .lock = lock};
-	if (locks_begin(&use))
-		locks_end(&use, lock_outcome(result), result);
-	return result;
-}
 
 /* glibc looks at the clock's number before it looks at the lock: the call itself is to refuse it. */
 ALWAYS_INLINE bool lock_clock_is_known(clockid_t clock)

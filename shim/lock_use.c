@@ -72,8 +72,13 @@ static struct thread *find_thread(struct lock_use *use, uintptr_t frame)
 		thread = registry_attach(false);
 		use->shared = !thread;
 	}
-	if (!thread || thread->in_shim)
+	if (!thread)
 		return NULL;
+	if (thread->in_shim) {
+		/* Nothing that the unwinder calls posts: this is a handler that interrupted it. */
+		use->shared = use->kind == LOCK_SEM;
+		return NULL;
+	}
 	if (thread->mode == MODE_CLOSED) {
 		use->shared = is_suspended(thread);
 		return NULL;

@@ -53,6 +53,9 @@ struct lock_table {
 	uint32_t held_count;
 	bool wants_warm_up; /* a stack was wanted and the unwinder was not ready */
 
+	uintptr_t atomic_frame; /* of the hook that is inside libatomic, whose functions call each other; 0:
+				   none */
+
 	/* Contended calls: one in wait_weight is recorded. */
 	uint32_t wait_weight, wait_countdown, wait_recorded;
 	uint64_t wait_window; /* time units: when this count of recorded ones began */

@@ -131,3 +131,16 @@ $(patch_folder)/throwing: tests/host/patch/throwing.cc tests/host/patch/throwing
 	$(CXX) -I. -D_GNU_SOURCE -std=c++17 -O1 -g -fno-builtin -Wall -Wextra $(LDFLAGS) -pie -fPIE -rdynamic -o $@ $< $(word 2,$^)
 host_guests += $(patch_folder)/moved $(patch_folder)/throwing
 endif
+
+# Locks: libatomic, where it can be linked, by the program and by a library that is opened later.
+$(BUILD)/host/locks $(BUILD)/host/lockhazards $(BUILD)/host/lockmany $(BUILD)/host/lockcxx $(BUILD)/host/lockatomic: tests/host/lockguest.h
+HOST_LIBS_lockatomic := -latomic
+has_libatomic := $(shell echo 'int main(void) { return 0; }' | $(CC) $(LDFLAGS) -x c -o /dev/null - -latomic 2>/dev/null && echo 1)
+ifneq ($(has_libatomic),1)
+host_guests := $(filter-out %/lockatomic,$(host_guests))
+else
+$(BUILD)/host/liblateatomic.so: tests/host/lockatomic.c tests/host/lockguest.h tests/host/guest.h
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=gnu17 -O1 -g -fno-builtin $(WARNINGS) $(LDFLAGS) -DLATE -fPIC -shared -pthread -o $@ $< -latomic
+$(BUILD)/host/lockatomic: $(BUILD)/host/liblateatomic.so
+endif
