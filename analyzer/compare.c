@@ -30,6 +30,7 @@ const char *run_use_name(enum run_use use)
 	static const char *const names[RUN_USES] = {
 		[RUN_USED] = "used",	   [RUN_WARMUP] = "warm-up",  [RUN_FIRST] = "first",
 		[RUN_INVALID] = "invalid", [RUN_NOT_DONE] = "failed", [RUN_LOAD] = "load",
+		[RUN_COPY] = "copy",
 	};
 	return names[use];
 }

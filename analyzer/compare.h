@@ -87,10 +87,12 @@ enum run_use {
 	RUN_INVALID,  /* the audit says that its numbers are none */
 	RUN_NOT_DONE, /* the campaign says that it failed */
 	RUN_LOAD,     /* a load phase, while there are runs */
+	RUN_COPY,     /* the very numbers of another run of its arm: a file given twice, or copied */
 	RUN_USES,
 };
 
-const char *run_use_name(enum run_use use); /* "used", "warm-up", "first", "invalid", "failed", "load" */
+const char *
+run_use_name(enum run_use use); /* "used", "warm-up", "first", "invalid", "failed", "load", "copy" */
 
 struct run_value {
 	char operation[YCSB_NAME_BYTES];

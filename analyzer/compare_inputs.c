@@ -253,12 +253,17 @@ static bool has_runs(const struct compare *compare, size_t arm)
 	return false;
 }
 
-static bool check_arms(const struct compare *compare, struct error *error)
+static bool check_arms(const struct compare *compare, const struct compare_request *request,
+		       struct error *error)
 {
 	if (compare->arm_count < 2)
 		return error_set(error, ERROR_USAGE, NULL, ERROR_NO_OFFSET,
 				 "a comparison takes two arms or more: --arm LABEL=FILE... for each, or a "
 				 "campaign");
+	if (request->base && !has_runs(compare, 0))
+		return error_set(error, ERROR_USAGE, NULL, ERROR_NO_OFFSET,
+				 "--base '%s' names no arm that has runs; there is '%s'", request->base,
+				 compare->arms[1].label);
 	for (size_t i = 0; i < compare->arm_count; i++)
 		if (!has_runs(compare, i))
 			return error_set(error, ERROR_INPUT, NULL, ERROR_NO_OFFSET, "arm '%s' has no run",
@@ -282,5 +287,5 @@ bool compare_read(const struct compare_request *request, struct compare *compare
 	for (size_t i = 0; i < request->operands.count; i++)
 		if (!read_operand(compare, request, request->operands.items[i], error))
 			return false;
-	return check_arms(compare, error) && compare_choose_runs(compare, error);
+	return check_arms(compare, request, error) && compare_choose_runs(compare, error);
 }

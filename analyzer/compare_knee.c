@@ -229,7 +229,7 @@ static void rank_prices(const struct compare *compare, struct compare_price *pri
 	for (size_t i = 1; i < count; i++)
 		if (prices[i].ops_per_usd > best->ops_per_usd || isnan(best->ops_per_usd))
 			best = &prices[i];
-	best->best = true;
+	best->best = !isnan(best->ops_per_usd);
 	for (size_t i = 0; i < count; i++) {
 		struct compare_price *price = &prices[i];
 		price->relative = price->ops_per_usd / best->ops_per_usd;
@@ -244,7 +244,7 @@ static void rank_prices(const struct compare *compare, struct compare_price *pri
 		cell_values_free(&from);
 		cell_values_free(&to);
 		double dearer = best->usd_per_hour / price->usd_per_hour;
-		price->ratio.ratio = price == best ? 1 : price->ratio.ratio * dearer;
+		price->ratio.ratio = price->best ? 1 : price->ratio.ratio * dearer;
 		price->ratio.low *= dearer;
 		price->ratio.high *= dearer;
 	}

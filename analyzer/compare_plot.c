@@ -185,11 +185,13 @@ static bool write_figure(const char *prefix, const struct compare *compare, cons
 	FILE *script = output_open(path, error);
 	if (!script)
 		return false;
-	plot_levels_write(script, base_name(prefix), title,
-			  compare->arm_count > LEVEL_LINES_MAX
-				  ? "points: runs; lines: geometric means and 95% intervals of the first arms"
-				  : "points: runs; lines: geometric means with 95% intervals",
-			  "threads", figure->panels, figure->count);
+	plot_levels_write(
+		script, base_name(prefix), title,
+		compare->arm_count > LEVEL_LINES_MAX
+			? "points: runs; lines: geometric means, and 95% intervals, of the first arms, each "
+			  "alone"
+			: "points: runs; lines: geometric means, with the 95% interval of each arm alone",
+		"threads", figure->panels, figure->count);
 	if (!output_close(script, path, error))
 		return false;
 	draw(prefix, base_name(prefix));

@@ -34,7 +34,7 @@ struct keys {
 
 static bool is_measured(const struct compare_run *run)
 {
-	return run->use != RUN_WARMUP && run->use != RUN_LOAD;
+	return run->use != RUN_WARMUP && run->use != RUN_LOAD && run->use != RUN_COPY;
 }
 
 static bool in_cell(const struct cell *cell, const struct compare_run *run)

@@ -30,4 +30,13 @@ bool compare_decide(struct compare *compare, struct error *error);
 /* Whether `run` stands in the row's cell, used or not. */
 bool row_has_run(const struct compare_row *row, const struct compare_run *run);
 
+/* compare_flags.c: all flags of the row, from its numbers and its runs. */
+void compare_flag(const struct compare *compare, struct compare_row *row, bool confounded);
+
+/* Whether `run` is one of the row's cell and arms whose findings matter to it. */
+bool row_shows_run(const struct compare_row *row, const struct compare_run *run);
+
+/* Whether the side of an invalid row that has no value has runs all the same. */
+bool row_lacks_value(const struct compare *compare, const struct compare_row *row);
+
 #endif

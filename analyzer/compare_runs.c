@@ -9,6 +9,7 @@
 #include "analyzer/warmup.h"
 
 #define ABOVE_MIN 10   /* operations above a percentile */
+#define SAME_MIN  4    /* values that are all the same in two runs */
 #define THROTTLED 0.98 /* of -target: reached */
 
 /* ---- values ------------------------------------------------------------------------------------------ */
@@ -210,6 +211,51 @@ bool compare_take_runs(struct compare *compare, size_t arm, const struct ycsb_fi
 	return true;
 }
 
+/* ---- copies of a run ---------------------------------------------------------------------------------- */
+
+/* Whether a value has decimals that chance does not repeat: averages and rates do, unless they were rounded.
+ */
+static bool has_digits(const struct compare_run *run)
+{
+	for (size_t i = 0; i < run->value_count; i++) {
+		double thousandths = run->values[i].value * 1e3;
+		if (fabs(thousandths - round(thousandths)) > 1e-6 * fmax(1, thousandths) * 1e-3)
+			return true;
+	}
+	return false;
+}
+
+static bool same_numbers(const struct compare_run *a, const struct compare_run *b)
+{
+	if (a->threads != b->threads || a->start_ns != b->start_ns || a->value_count != b->value_count ||
+	    a->value_count < SAME_MIN || strcmp(a->workload, b->workload) != 0)
+		return false;
+	for (size_t i = 0; i < a->value_count; i++)
+		if (a->values[i].value != b->values[i].value || a->values[i].metric != b->values[i].metric ||
+		    strcmp(a->values[i].operation, b->values[i].operation) != 0)
+			return false;
+	return has_digits(a);
+}
+
+/* Two times the same run would count as two that agree: noise would be underestimated. */
+static bool find_copy(struct compare *compare, size_t index)
+{
+	struct compare_run *run = &compare->runs[index];
+	for (size_t i = 0; i < index; i++) {
+		const struct compare_run *other = &compare->runs[i];
+		if (other->use != RUN_USED || !same_numbers(other, run))
+			continue;
+		if (other->arm != run->arm)
+			return run_add_finding(run, "same-run", YCSB_WARNING,
+					       "%s holds the very numbers of %s, which is of the other arm",
+					       run->source, other->source);
+		run->use = RUN_COPY;
+		return compare_remark(compare, "copy", "%s holds the very numbers of %s: they count once",
+				      run->source, other->source);
+	}
+	return true;
+}
+
 /* ---- choosing ---------------------------------------------------------------------------------------- */
 
 static bool same_cell(const struct compare_run *a, const struct compare_run *b)
@@ -262,6 +308,9 @@ static void choose_loads(struct compare *compare)
 bool compare_choose_runs(struct compare *compare, struct error *error)
 {
 	choose_loads(compare);
+	for (size_t i = 0; i < compare->run_count; i++)
+		if (compare->runs[i].use == RUN_USED && !find_copy(compare, i))
+			return compare_out_of_memory(error);
 	for (size_t i = 0; compare->settings.exclude_first && i < compare->run_count; i++) {
 		struct compare_run *run = &compare->runs[i];
 		if (run->use == RUN_USED && !has_earlier(compare, run))

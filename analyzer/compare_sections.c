@@ -55,11 +55,13 @@ static void print_spots(const struct document *document, const struct compare *c
 	char room[384], percent[WORDS_PERCENT_BYTES], low[WORDS_PERCENT_BYTES], high[WORDS_PERCENT_BYTES];
 	char number[COMPARE_NUMBER_BYTES];
 	struct words words = {room, sizeof room, 0};
-	words_add(&words, "%s%s%s: peak %s ops/s at %llu threads%s", knee->workload,
+	words_add(&words, "%s%s%s: peak %s ops/s at %llu thread%s%s", knee->workload,
 		  *knee->workload ? ", " : "", compare->arms[knee->arm].label,
 		  compare_number(number, knee->peak_ops_s), (unsigned long long)knee->peak_threads,
+		  knee->peak_threads == 1 ? "" : "s",
 		  knee->peak_is_last ? " (the last level: no knee in the tested range)" : "");
-	words_add(&words, "; sweet spot %llu threads", (unsigned long long)knee->sweet_threads);
+	words_add(&words, "; sweet spot %llu thread%s", (unsigned long long)knee->sweet_threads,
+		  knee->sweet_threads == 1 ? "" : "s");
 	if (knee->sweet_threads != knee->peak_threads)
 		words_add(&words, ", %s%% of the peak",
 			  words_percent(percent, knee->sweet_ops_s / knee->peak_ops_s));

@@ -190,10 +190,14 @@ static bool number_of(const struct table *table, size_t column, double *value, s
 	*value = strtod(text, &end);
 	while (*end == ' ')
 		end++;
-	if (end != text && *end == 0 && isfinite(*value))
+	bool number = end != text && *end == 0 && isfinite(*value);
+	if (number && *value >= 0)
 		return true;
-	return error_set(error, ERROR_INPUT, table->path, table->csv.offset_bytes,
-			 "line %llu: '%.40s' is no number", (unsigned long long)table->csv.line, text);
+	return error_set(
+		error, ERROR_INPUT, table->path, table->csv.offset_bytes,
+		number ? "line %llu: '%.40s' is below 0; leave the field empty where nothing is known"
+		       : "line %llu: '%.40s' is no number",
+		(unsigned long long)table->csv.line, text);
 }
 
 static bool count_of(const struct table *table, enum column column, uint64_t *value, struct error *error)
@@ -201,8 +205,13 @@ static bool count_of(const struct table *table, enum column column, uint64_t *va
 	double number;
 	if (!number_of(table, table->columns[column], &number, error))
 		return false;
-	if (number >= 0 && number < 1e15)
-		*value = (uint64_t)number;
+	if (isnan(number))
+		return true;
+	if (number != floor(number) || number >= 1e15)
+		return error_set(error, ERROR_INPUT, table->path, table->csv.offset_bytes,
+				 "line %llu: '%.40s' is no whole number", (unsigned long long)table->csv.line,
+				 text_of(table, column));
+	*value = (uint64_t)number;
 	return true;
 }
 

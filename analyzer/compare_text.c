@@ -73,7 +73,7 @@ static void print_method(const struct document *document, const struct compare *
 				"Welch's"
 		      : paired ? ", with 95% interval, within blocks"
 		      : welch  ? ", with 95% interval by Welch's t"
-			       : "; no interval from one run");
+			       : "; no interval without two runs of each arm");
 	if (compare->family > 1)
 		document_item(document,
 			      "p Holm: adjusted over all %zu comparisons of this table; fewer of them "
@@ -327,10 +327,14 @@ static bool print_reach(const struct document *document, const struct compare *c
 	}
 	if (table.count > 0) {
 		document_heading(document, "What such a campaign can show");
-		document_text(document,
-			      "With a chance of 80%%, at the level that Holm's first step leaves each of %zu "
-			      "comparisons. Noise is pooled over the levels of threads.",
-			      compare->family);
+		if (compare->family > 1)
+			document_text(
+				document,
+				"With a chance of 80%%, at the level that Holm's first step leaves each of "
+				"%zu comparisons. Noise is pooled over the levels of threads.",
+				compare->family);
+		else
+			document_text(document, "With a chance of 80%%, at the level of 5%%.");
 	} else {
 		table.columns = 0;
 	}

@@ -10,8 +10,6 @@
 #include "analyzer/compare_words.h"
 #include "analyzer/stats.h"
 
-#define FEW_RUNS	  3    /* the smallest p of a rank test on 3 against 3 is 0.1 */
-#define COARSE		  0.02 /* of the centre */
 #define CONFOUNDERS_BYTES 256
 
 /* ---- Holm's adjustment ------------------------------------------------------------------------------- */
@@ -122,71 +120,6 @@ bool compare_decide(struct compare *compare, struct error *error)
 	return true;
 }
 
-/* ---- flags ------------------------------------------------------------------------------------------- */
-
-static void flag(struct compare_row *row, const char *id)
-{
-	for (size_t i = 0; i < row->flag_count; i++)
-		if (strcmp(row->flags[i], id) == 0)
-			return;
-	if (row->flag_count < ROW_FLAGS_MAX)
-		row->flags[row->flag_count++] = id;
-}
-
-static bool has_zero(const struct compare_side *side)
-{
-	for (size_t i = 0; i < side->n; i++)
-		if (!(side->values[i] > 0))
-			return true;
-	return false;
-}
-
-static void flag_numbers(struct compare_row *row)
-{
-	size_t least = row->base.n < row->arm.n ? row->base.n : row->arm.n;
-	bool paired = row->log_ratio != NULL;
-	size_t units = paired ? row->ratio.base_n : least;
-	if (least == 0)
-		flag(row, "no-usable-run");
-	if (least > 0 && (has_zero(&row->base) || has_zero(&row->arm)))
-		flag(row, "zero-value");
-	if (least == 1)
-		flag(row, "one-run");
-	else if (least > 1 && row->ratio.method == RATIO_NONE && !isnan(row->ratio.ratio))
-		flag(row, "no-noise");
-	if (least > 1 && units <= FEW_RUNS)
-		flag(row, "few-runs");
-	if (row->resolution > COARSE * fmin(row->base.center, row->arm.center))
-		flag(row, "coarse");
-	if (paired && (row->base.n > row->ratio.base_n || row->arm.n > row->ratio.base_n))
-		flag(row, "incomplete-blocks");
-}
-
-/* One of the row's cell and arms whose findings matter to it. */
-static bool row_shows_run(const struct compare_row *row, const struct compare_run *run)
-{
-	return (run->use == RUN_USED || run->use == RUN_INVALID || run->use == RUN_NOT_DONE) &&
-	       (run->arm == row->base.arm || run->arm == row->arm.arm) && row_has_run(row, run);
-}
-
-/* Of the cell's runs: what was left out, what was cut, what the audit says. */
-static void flag_runs(const struct compare *compare, struct compare_row *row)
-{
-	for (size_t i = 0; i < compare->run_count; i++) {
-		const struct compare_run *run = &compare->runs[i];
-		if ((run->arm != row->base.arm && run->arm != row->arm.arm) || !row_has_run(row, run))
-			continue;
-		if (run->use == RUN_INVALID || run->use == RUN_NOT_DONE)
-			flag(row, "runs-left-out");
-		if (run->use == RUN_FIRST)
-			flag(row, "first-excluded");
-		if (run->use == RUN_USED && run->trimmed_s > 0)
-			flag(row, "trimmed");
-		for (size_t f = 0; row_shows_run(row, run) && f < run->finding_count; f++)
-			flag(row, run->findings[f].id);
-	}
-}
-
 /* ---- words ------------------------------------------------------------------------------------------- */
 
 static void say_certain(const struct compare *compare, const struct verdict_facts *facts, struct words *words)
@@ -205,6 +138,17 @@ static void say_certain(const struct compare *compare, const struct verdict_fact
 	if (metric_infos[facts->metric].latency)
 		words_add(words, " (%s %s)", ratio->ratio < 1 ? "lower" : "higher",
 			  metric_infos[facts->metric].title);
+}
+
+/* Runs of one server, or of one hour, would have their luck in common at all levels, and nothing would show
+ * it.
+ */
+static void say_one_run_a_level(const struct verdict_facts *facts, struct words *words)
+{
+	words_add(words,
+		  "; from one run an arm at each of %zu levels: it holds if nothing but the treatment was "
+		  "common to an arm's runs",
+		  facts->ratio->base_n);
 }
 
 static void say_units(const struct verdict_facts *facts, struct words *words)
@@ -228,6 +172,8 @@ static void say_undecided(const struct compare *compare, const struct verdict_fa
 	if (ratio->p < RATIO_LEVEL)
 		words_add(words, "p is %.2g alone and %.2g among %zu comparisons; ", ratio->p,
 			  facts->p_adjusted, compare->family);
+	if (facts->reach->noise.method == RATIO_NONE)
+		words_add(words, "from ");
 	say_units(facts, words);
 	if (facts->reach->noise.method == RATIO_NONE)
 		return;
@@ -239,14 +185,18 @@ static void say_undecided(const struct compare *compare, const struct verdict_fa
 
 static void say_without_interval(const struct verdict_facts *facts, struct words *words)
 {
+	bool one_run = facts->base_n == 1 || facts->arm_n == 1;
 	if (isnan(facts->ratio->ratio)) {
 		words_add(words, "undecided: a value of 0 has no ratio");
 		return;
 	}
 	words_add(words, "undecided: %+.3g%%, but ", 100 * (facts->ratio->ratio - 1));
-	if (facts->base_n == 1 && facts->arm_n == 1)
+	if (facts->over_levels)
+		words_add(words, "a level %s has no interval, and then the mean has none",
+			  one_run ? "with one run of an arm" : "at which every run printed the same");
+	else if (facts->base_n == 1 && facts->arm_n == 1)
 		words_add(words, "one run per arm supports no conclusion");
-	else if (facts->base_n == 1 || facts->arm_n == 1)
+	else if (one_run)
 		words_add(words, "one run of an arm supports no conclusion");
 	else
 		words_add(words, "every run printed the same: too coarse to show how far chance goes");
@@ -258,13 +208,21 @@ void verdict_words(const struct compare *compare, const struct verdict_facts *fa
 	case VERDICT_FASTER:
 	case VERDICT_SLOWER:
 		say_certain(compare, facts, words);
+		if (facts->by_level)
+			say_one_run_a_level(facts, words);
 		break;
 	case VERDICT_EQUIVALENT:
 		words_add(words, "no difference larger than %g%%", 100 * compare->settings.equivalence);
+		if (facts->by_level)
+			say_one_run_a_level(facts, words);
 		break;
 	case VERDICT_INVALID:
-		words_add(words, "invalid: %s has no run that can be used",
+		words_add(words, "invalid: %s has no run that ",
 			  compare->arms[facts->base_n == 0 ? 0 : facts->arm].label);
+		if (facts->without_value)
+			words_add(words, "says its %s", metric_infos[facts->metric].title);
+		else
+			words_add(words, "can be used");
 		break;
 	case VERDICT_UNDECIDED:
 		if (facts->ratio->method == RATIO_NONE)
@@ -304,12 +262,10 @@ static void judge_row(const struct compare *compare, struct compare_row *row)
 {
 	char confounders[CONFOUNDERS_BYTES];
 	struct words words = {row->text, sizeof row->text, 0};
-	flag_numbers(row);
-	if (config_confounders(compare, row->arm.arm, confounders, sizeof confounders) > 0) {
-		flag(row, "confounded");
+	bool confounded = config_confounders(compare, row->arm.arm, confounders, sizeof confounders) > 0;
+	compare_flag(compare, row, confounded);
+	if (confounded)
 		words_add(&words, "confounded (%s): ", confounders);
-	}
-	flag_runs(compare, row);
 	const struct verdict_facts facts = {
 		.verdict = row->verdict,
 		.metric = row->metric,
@@ -320,10 +276,32 @@ static void judge_row(const struct compare *compare, struct compare_row *row)
 		.p_adjusted = row->p_adjusted,
 		.reach = &row->reach,
 		.units = row->log_ratio ? "blocks" : NULL,
+		.without_value = row->verdict == VERDICT_INVALID && row_lacks_value(compare, row),
 	};
 	verdict_words(compare, &facts, &words);
 	if (row->speaks)
 		add_findings(compare, row, &words);
+}
+
+static bool is_level_of(const struct compare_row *row, const struct compare_overall *overall)
+{
+	return row->arm.arm == overall->arm && row->metric == overall->metric &&
+	       row->threads != YCSB_UNKNOWN && !isnan(row->ratio.ratio) &&
+	       strcmp(row->workload, overall->workload) == 0 &&
+	       strcmp(row->operation, overall->operation) == 0;
+}
+
+/* The fewest runs that the base, or the arm, has at a level. */
+static size_t fewest_runs(const struct compare *compare, const struct compare_overall *overall, bool of_base)
+{
+	size_t fewest = SIZE_MAX;
+	for (size_t i = 0; i < compare->row_count; i++) {
+		const struct compare_row *row = &compare->rows[i];
+		size_t n = of_base ? row->base.n : row->arm.n;
+		if (is_level_of(row, overall) && n < fewest)
+			fewest = n;
+	}
+	return fewest;
 }
 
 static void judge_overall(const struct compare *compare, struct compare_overall *overall)
@@ -336,14 +314,16 @@ static void judge_overall(const struct compare *compare, struct compare_overall 
 		.verdict = overall->verdict,
 		.metric = overall->metric,
 		.arm = overall->arm,
-		.base_n = overall->ratio.base_n,
-		.arm_n = overall->ratio.arm_n,
+		.base_n = fewest_runs(compare, overall, true),
+		.arm_n = fewest_runs(compare, overall, false),
 		.ratio = &overall->ratio,
 		.p_adjusted = overall->p_adjusted,
 		.reach = &overall->reach,
 		.units = overall->by_block   ? "blocks"
-			 : overall->by_level ? "levels, one run an arm at each,"
+			 : overall->by_level ? "levels with one run an arm at each"
 					     : NULL,
+		.over_levels = true,
+		.by_level = overall->by_level,
 	};
 	verdict_words(compare, &facts, &words);
 }

@@ -29,7 +29,10 @@ struct verdict_facts {
 	const struct ratio *ratio;
 	double p_adjusted;
 	const struct compare_reach *reach;
-	const char *units; /* what the ratio's n counts ("blocks"); NULL: runs */
+	const char *units;  /* what the ratio's n counts ("blocks"); NULL: runs */
+	bool over_levels;   /* an overall ratio; base_n and arm_n are then the fewest at a level */
+	bool by_level;	    /* of levels with one run an arm */
+	bool without_value; /* there are runs, and none says what is compared */
 };
 
 /* "on faster by 3.1% [2.2, 4.0]", "no difference larger than 2%", "undecided: ...": appended to `words`. */

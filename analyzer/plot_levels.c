@@ -18,7 +18,7 @@
 #define GAP_Y_PX       64
 #define BOTTOM_PX      56
 #define MARKS_MAX      5
-#define INTERVAL_SHIFT 0.03 /* of the level, from line to line: intervals stand beside each other */
+#define INTERVAL_SHIFT 0.03 /* of the level, from line to line: beside their points and each other */
 
 /* ---- collecting -------------------------------------------------------------------------------------- */
 
@@ -114,7 +114,7 @@ static void write_medians(FILE *script, const struct level_line *line, size_t pa
 	free(room);
 }
 
-/* Level, centre, low, high; an interval that is not known is no longer than its centre. */
+/* Level, centre, low, high; the last two are gaps where there is no interval. */
 static void write_intervals(FILE *script, const struct level_line *line, size_t panel, size_t index)
 {
 	fprintf(script, "$intervals_%zu_%zu << EOD\n", panel, index);
@@ -122,8 +122,8 @@ static void write_intervals(FILE *script, const struct level_line *line, size_t 
 		const struct level_interval *interval = &line->intervals[i];
 		script_value(script, interval->level);
 		script_value(script, interval->center);
-		script_value(script, isnan(interval->low) ? interval->center : interval->low);
-		script_value(script, isnan(interval->high) ? interval->center : interval->high);
+		script_value(script, interval->low);
+		script_value(script, interval->high);
 		fputc('\n', script);
 	}
 	script_data_end(script);
@@ -207,9 +207,9 @@ static void write_lines(FILE *script, const struct level_panel *panel, size_t in
 		if (intervals)
 			fprintf(script,
 				", \\\n     $intervals_%zu_%zu using "
-				"($1*%.3f):($2/%.17g):($3/%.17g):($4/%.17g) "
-				"with yerrorbars pt 0 lw 1.4 lc rgb '%s' notitle",
-				index, l, 1 + INTERVAL_SHIFT * (double)l, divisor, divisor, divisor,
+				"($1*%.3f):($3/%.17g):(0):(($4-$3)/%.17g) "
+				"with vectors heads size screen 0.003,90 lw 1.4 lc rgb '%s' notitle",
+				index, l, 1 + INTERVAL_SHIFT * (double)(l + 1), divisor, divisor,
 				plot_color_rgb(colors[l]));
 		fprintf(script,
 			", \\\n     $points_%zu_%zu using 1:($2/%.17g) with points pt 7 ps 0.6 lc rgb '%s' "

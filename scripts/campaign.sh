@@ -309,6 +309,8 @@ evaluate() {
 clean_up() {
 	local status=$?
 	trap '' INT TERM HUP
+	# A trap that comes while bash 5.2 reads a substitution is a syntax error to it.
+	[ "$restoring:$status" != 1:2 ] || status=143
 	set +e
 	end_everything
 	if [ "$restoring" = 1 ]; then

@@ -125,6 +125,12 @@ Test(cmd_compare, fields_of_a_row)
 
 /* ---- exit status ------------------------------------------------------------------------------------- */
 
+Test(cmd_compare, a_base_that_no_run_is_of)
+{
+	make_campaign();
+	cr_assert_eq(compare("--base=neither", campaign_folder, NULL), 2);
+}
+
 Test(cmd_compare, fail_if_slower)
 {
 	make_campaign();
@@ -266,7 +272,7 @@ Test(cmd_compare, a_report_holds_every_form)
 		cr_assert_eq(access(path, R_OK), 0, "%s", names[i]);
 	}
 	holds(path, "p95 latency, UPDATE");
-	holds(path, "yerrorbars");
+	holds(path, "with vectors heads");
 }
 
 Test(cmd_compare, options_are_shown_in_the_output)

@@ -7,6 +7,7 @@
 
 #include "analyzer/compare_config.h"
 #include "analyzer/compare_inputs.h"
+#include "analyzer/compare_knee.h"
 #include "analyzer/compare_rows.h"
 #include "tests/unit/support_trace.h"
 
@@ -126,6 +127,14 @@ Test(compare, an_arm_without_usable_runs_is_invalid)
 	cr_assert_eq(compare.rows[1].verdict, VERDICT_UNDECIDED);
 }
 
+Test(compare, runs_that_do_not_say_what_is_compared)
+{
+	evaluate("arm,threads,throughput_ops_s,p95_us\na,4,100,5\na,4,101,6\nb,4,,7\n");
+	cr_assert_eq(compare.rows[0].verdict, VERDICT_INVALID);
+	cr_assert(has_flag(&compare.rows[0], "no-value") && !has_flag(&compare.rows[0], "no-usable-run"));
+	cr_assert_str_eq(compare.rows[0].text, "invalid: b has no run that says its throughput");
+}
+
 Test(compare, zeroes_and_equal_values_have_no_interval)
 {
 	evaluate("arm,threads,p95_us,p99_us\na,4,0,3000\na,4,1,3000\nb,4,1,4000\nb,4,2,4000\n");
@@ -142,6 +151,80 @@ Test(compare, a_level_that_one_arm_lacks_is_named)
 	cr_assert_eq(compare.row_count, 1);
 	cr_assert(has_remark("level-missing", "b has no run at 8 threads"));
 	cr_assert(has_remark("level-missing", "a has no run at 16 threads"));
+}
+
+/* ---- over all levels --------------------------------------------------------------------------------- */
+
+static void overall_says(const char *text, const char *part)
+{
+	evaluate(text);
+	cr_assert_eq(compare.overall_count, 1);
+	cr_assert(strstr(compare.overall[0].text, part), "%s", compare.overall[0].text);
+	compare_free(&compare);
+	start();
+}
+
+Test(compare, why_all_levels_have_no_interval)
+{
+	overall_says(HEADER "a,4,100\na,4,101\nb,4,120\nb,4,121\na,8,100\nb,8,130\n",
+		     "a level with one run of an arm has no interval");
+	overall_says(HEADER "a,4,100\na,4,101\nb,4,120\nb,4,121\na,8,100\na,8,100\nb,8,130\nb,8,130\n",
+		     "a level at which every run printed the same has no interval");
+}
+
+/* What the runs of an arm have in common beside the treatment looks like the treatment, and no level shows
+ * it. */
+Test(compare, levels_of_one_run_say_what_they_rest_on)
+{
+	overall_says(HEADER "a,4,100\nb,4,150\na,8,100\nb,8,151\na,16,100\nb,16,149\n",
+		     "; from one run an arm at each of 3 levels: it holds if nothing but the treatment was "
+		     "common");
+	overall_says(HEADER "a,4,100\nb,4,150\na,8,100\nb,8,101\n",
+		     "; from 2 levels with one run an arm at each");
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------ */
+
+#define DETAILED "arm,threads,throughput_ops_s,mean_us,p95_us,p99_us\n"
+
+Test(compare, a_run_and_its_copy_count_once)
+{
+	evaluate(DETAILED "a,4,1000.12345,40.5,90,120\na,4,1000.12345,40.5,90,120\n"
+			  "a,8,1000.12345,40.5,90,120\na,4,1000.12345,40.5,90,121\nb,4,1100,36,80,100\n");
+	cr_assert_eq(compare.rows[0].base.n, 2, "one is a copy; another level and another p99 are not");
+	cr_assert_eq(compare.runs[1].use, RUN_COPY);
+	cr_assert(has_remark("copy", "line 3 holds the very numbers of"));
+}
+
+/* Rounded numbers may well be the same in two runs. */
+Test(compare, round_numbers_are_no_copies)
+{
+	evaluate(DETAILED "a,4,1000,40.5,90,120\na,4,1000,40.5,90,120\nb,4,1100,36,80,100\n");
+	cr_assert_eq(compare.rows[0].base.n, 2);
+}
+
+Test(compare, the_same_run_in_two_arms_is_flagged)
+{
+	evaluate(DETAILED "a,4,1000.12345,40.5,90,120\nb,4,1000.12345,40.5,90,120\n");
+	cr_assert_eq(compare.rows[0].arm.n, 1);
+	cr_assert(has_flag(&compare.rows[0], "same-run"));
+	cr_assert(strstr(compare.rows[0].text, "which is of the other arm"), "%s", compare.rows[0].text);
+}
+
+/* ---- money ------------------------------------------------------------------------------------------- */
+
+/* The second best of one run is not known: nobody is the best then. */
+Test(compare, a_price_without_a_value_is_not_the_best)
+{
+	compare.settings.center = CENTER_SECOND_BEST;
+	evaluate(HEADER "a,4,100\na,4,90\nb,4,120\nb,4,110\na,8,100\nb,8,130\n");
+	compare.arms[0].usd_per_hour = 1;
+	compare.arms[1].usd_per_hour = 2;
+	cr_assert(compare_prices(&compare, &error));
+	cr_assert_eq(compare.price_count, 4);
+	cr_assert(compare.prices[0].best && !compare.prices[1].best);
+	cr_assert_float_eq(compare.prices[0].ops_per_usd, 90 * 3600, 1e-6);
+	cr_assert(!compare.prices[2].best && !compare.prices[3].best && isnan(compare.prices[3].relative));
 }
 
 /* ---- designs ----------------------------------------------------------------------------------------- */
@@ -219,6 +302,8 @@ Test(compare, tables_that_cannot_be_read)
 		enum error_code code;
 	} cases[] = {
 		{HEADER "a,4,ten\n", NULL, "line 2: 'ten' is no number", ERROR_INPUT},
+		{HEADER "a,4,-1\n", NULL, "line 2: '-1' is below 0", ERROR_INPUT},
+		{HEADER "a,4.5,1\n", NULL, "line 2: '4.5' is no whole number", ERROR_INPUT},
 		{HEADER "a,4,10\n", NULL, "two arms or more", ERROR_USAGE},
 		{"arm,threads\na,4\n", NULL, "no column holds anything to compare", ERROR_INPUT},
 		{"threads,throughput_ops_s\n4,1\n", NULL, "no column 'arm'", ERROR_INPUT},

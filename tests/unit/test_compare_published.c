@@ -125,6 +125,7 @@ Test(compare_published, four_rows_of_one_run_each)
 	near(overall->ratio.ratio, pow(114429.57 / 72721.98 * 1.6 * 1.43 * 1.36, 0.25), 1e-12, "mean");
 	cr_assert_eq(overall->verdict, VERDICT_FASTER);
 	says(overall->text, "after faster by 49%");
+	says(overall->text, "from one run an arm at each of 4 levels");
 }
 
 /* ---- glibc with and without LSE: Arm's learning path, one run an arm ---------------------------------- */
