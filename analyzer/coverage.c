@@ -196,7 +196,8 @@ bool coverage_snapshot(struct coverage *coverage, const struct snapshot *snapsho
 	note_faults(coverage, snapshot);
 	if (!catch_up(coverage, time, error))
 		return false;
-	if (pages_known(coverage->pages) && coverage->looked && coverage->credit >= coverage->steps) {
+	if (pages_known(coverage->pages) && pages_decided(coverage->pages) && coverage->looked &&
+	    coverage->credit >= coverage->steps) {
 		if (!moment(coverage, time))
 			return out_of_memory(error);
 		coverage->credit -= coverage->steps < coverage->credit ? coverage->steps : coverage->credit;
@@ -211,7 +212,7 @@ bool coverage_finish(struct coverage *coverage, struct error *error)
 	const struct trace_info *info = trace_info(coverage->trace);
 	if (!catch_up(coverage, UINT64_MAX, error))
 		return false;
-	if (!pages_known(coverage->pages) || !coverage->changed)
+	if (!pages_known(coverage->pages) || !pages_decided(coverage->pages) || !coverage->changed)
 		return true;
 	return moment(coverage, info->last_time) || out_of_memory(error);
 }

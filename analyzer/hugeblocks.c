@@ -276,14 +276,15 @@ static bool is_time(const struct hugeblocks *blocks, const struct hugeblocks_wor
 bool hugeblocks_snapshot(struct hugeblocks *blocks, const struct hugeblocks_world *world, uint64_t time,
 			 bool *looked, struct error *error)
 {
-	*looked = pages_known(world->pages) && is_time(blocks, world, time);
+	*looked = pages_known(world->pages) && pages_decided(world->pages) && is_time(blocks, world, time);
 	return !*looked || look(blocks, world, time, error);
 }
 
 bool hugeblocks_finish(struct hugeblocks *blocks, const struct hugeblocks_world *world, uint64_t time,
 		       struct error *error)
 {
-	return !pages_known(world->pages) || look(blocks, world, time, error);
+	bool known = pages_known(world->pages) && pages_decided(world->pages);
+	return !known || look(blocks, world, time, error);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------- */

@@ -266,6 +266,11 @@ bool pages_known(const struct pages *pages)
 	return pages->looked.count > 0 && pages->complete;
 }
 
+bool pages_decided(const struct pages *pages)
+{
+	return !pages->undecided;
+}
+
 uint32_t pages_source(const struct pages *pages)
 {
 	return pages->source;

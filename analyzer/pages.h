@@ -55,6 +55,10 @@ uint64_t pages_due(const struct pages *pages);
  */
 bool pages_known(const struct pages *pages);
 
+/* Which memory is huge is known, too. PAGES_FROM_KPAGEFLAGS: not between a look that sees new huge folios and
+ * the next reading of smaps. */
+bool pages_decided(const struct pages *pages);
+
 /* Of the last look; 0 where there was none. */
 uint32_t pages_source(const struct pages *pages);
 

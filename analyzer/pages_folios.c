@@ -35,11 +35,12 @@ static bool same_memory(const struct page_run *a, const struct page_run *b)
 
 /* ---- from look to look -------------------------------------------------------------------------------- */
 
-/* `run`, huge where a run of `before` was; *at is the first of these that may still matter. */
-static bool keep_one(const struct pages *pages, const struct page_run *run, size_t *at, struct run_list *out)
+/* `run`, huge where a run of `before` was; *at is the first of these that may still matter. What was no folio
+ * is undecided. */
+static bool keep_one(struct pages *pages, const struct page_run *run, size_t *at, struct run_list *out)
 {
 	struct page_run part;
-	uint64_t done = run->start;
+	uint64_t done = run->start, known_bytes = 0;
 	while (*at < pages->before.count && pages->before.items[*at].end <= run->start)
 		(*at)++;
 	for (size_t i = *at; mappable(pages, run, &part) && i < pages->before.count; i++) {
@@ -48,13 +49,17 @@ static bool keep_one(const struct pages *pages, const struct page_run *run, size
 		uint64_t end = old->end < part.end ? old->end : part.end;
 		if (old->start >= run->end)
 			break;
-		if (start >= end || !(old->flags & PAGE_HUGE) || !same_memory(old, run))
+		if (start >= end || !same_memory(old, run))
+			continue;
+		known_bytes += end - start;
+		if (!(old->flags & PAGE_HUGE))
 			continue;
 		if (!run_list_add(out, done, start, run->flags) ||
 		    !run_list_add(out, start, end, run->flags | PAGE_HUGE))
 			return false;
 		done = end;
 	}
+	pages->undecided |= mappable(pages, run, &part) && known_bytes < part.end - part.start;
 	return run_list_add(out, done, run->end, run->flags);
 }
 
@@ -150,6 +155,7 @@ static bool mark(struct pages *pages, const struct smaps_record *record, bool hu
 bool pages_place_huge(struct pages *pages)
 {
 	pages->unplaced = (struct pages_unplaced){0};
+	pages->undecided = false;
 	for (size_t i = 0; pages->huge_bytes && i < pages->smaps.count; i++) {
 		const struct smaps_record *record = &pages->records[i];
 		struct folio_sums sums = sums_of(pages, record);

@@ -33,6 +33,7 @@ struct pages {
 	struct smaps_record *records;
 	size_t records_capacity;
 	struct pages_unplaced unplaced;
+	bool undecided; /* new huge folios, and no reading of smaps since */
 
 	/* Both are trees of ranges that join with neighbours alike, and are kept as regions are: of a run,
 	 * the region's `owner` holds the flags; of a look, its `file` the time. */

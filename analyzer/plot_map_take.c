@@ -16,7 +16,7 @@ static bool take(void *context, const struct backed *backed)
 bool plot_map_take(struct plot_map *map, uint64_t time, const struct regions *regions,
 		   const struct pages *pages)
 {
-	if (!pages_known(pages) || !plot_map_due(map, time))
+	if (!pages_known(pages) || !pages_decided(pages) || !plot_map_due(map, time))
 		return true;
 	plot_map_begin(map, time);
 	return backing_walk(regions, pages, take, map);

@@ -184,7 +184,7 @@ static void check_rows(const struct support_coverage *world, uint64_t story)
 		resident_bytes += there ? PAGE : 0;
 		huge_bytes += there && model.flags[page] & PAGE_HUGE ? PAGE : 0;
 	}
-	if (!count)
+	if (!count || !pages_decided(world->pages)) /* then the last row is from before */
 		return;
 	cr_assert_eq(rows[count - 1].sums.resident_bytes, resident_bytes, "story %llu",
 		     (unsigned long long)story);

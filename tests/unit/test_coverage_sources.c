@@ -76,6 +76,39 @@ Test(coverage, huge_pages_without_a_place_are_in_the_sum)
 	support_coverage_close(&world);
 }
 
+/* Folios that smaps has not spoken about may be huge or not: neither is said. */
+static void write_undecided(struct support_trace *trace)
+{
+	const struct support_machine folios = {PAGE, HUGE, PAGES_FROM_KPAGEFLAGS, false};
+	const struct page_run one[] = {{AT(0), AT(1), PAGE_PRESENT | PAGE_FOLIO}, {0}};
+	const struct page_run two[] = {{AT(0), AT(2), PAGE_PRESENT | PAGE_FOLIO}, {0}};
+	support_reading(trace, 100 * MS, ALL, support_layout_maps);
+	support_look(trace, &folios, 200 * MS, AT(0), AT(4), one);
+	support_smaps(trace, 210 * MS, support_layout_smaps); /* mapped by pages */
+	support_look(trace, &folios, 300 * MS, AT(0), AT(4), one);
+	support_snapshot(trace, 310 * MS, NULL);
+	support_look(trace, &folios, 400 * MS, AT(0), AT(4), two);
+	support_snapshot(trace, 410 * MS, NULL);
+	struct smaps_record records[sizeof support_layout_smaps / sizeof *support_layout_smaps];
+	memcpy(records, support_layout_smaps, sizeof records);
+	records[0].anon_huge_bytes = 2 * HUGE;
+	support_smaps(trace, 500 * MS, records);
+	support_snapshot(trace, 510 * MS, NULL);
+}
+
+Test(coverage, new_folios_wait_for_smaps)
+{
+	struct support_coverage world = support_coverage_open(NULL, write_undecided);
+	size_t count;
+	const struct coverage_row *rows = coverage_rows(world.coverage, &count);
+	cr_assert_eq(count, 2);
+	cr_expect_eq(rows[0].time, SUPPORT_START_TIME + 310 * MS);
+	cr_expect_eq(rows[0].sums.resident_bytes, HUGE);
+	cr_expect_eq(rows[0].sums.huge_bytes, 0);
+	cr_expect_eq(rows[1].sums.huge_bytes, 2 * HUGE);
+	support_coverage_close(&world);
+}
+
 static void write_nothing(struct support_trace *trace)
 {
 	support_map_call(trace, 1 * MS, AT(0), 4 * HUGE, 5);
