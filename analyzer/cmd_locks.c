@@ -128,14 +128,12 @@ static int run_trace(const struct options *options, const struct client *client,
 	struct regions *regions = NULL;
 	struct locks *locks = locks_read(trace, options->each, &options->symbols, &regions, &error);
 	int status;
-	if (!locks)
-		status = error_print(&error);
-	else if (!locks_known(locks))
+	if (locks && !locks_known(locks))
 		status = no_locks(trace);
-	else if (!print(options, client, locks, regions, &error))
-		status = error_print(&error);
-	else
+	else if (locks && print(options, client, locks, regions, &error))
 		status = command_finish(trace);
+	else
+		status = error_print(&error);
 	locks_close(locks);
 	regions_close(regions);
 	return status;

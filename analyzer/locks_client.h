@@ -2,7 +2,7 @@
 #ifndef MTRACE_LOCKS_CLIENT_H
 #define MTRACE_LOCKS_CLIENT_H
 
-#include "analyzer/locks.h"
+#include "analyzer/locksums.h"
 #include "analyzer/ycsb.h"
 
 enum lock_client_time {

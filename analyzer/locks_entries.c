@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analyzer/array.h"
-#include "analyzer/locks_internal.h"
+#include "analyzer/locksums_internal.h"
 
 #define CLOSED_MIN 4096u /* fewer are not worth a sweep */
 

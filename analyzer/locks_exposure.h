@@ -30,7 +30,7 @@
 #ifndef MTRACE_LOCKS_EXPOSURE_H
 #define MTRACE_LOCKS_EXPOSURE_H
 
-#include "analyzer/locks.h"
+#include "analyzer/locksums.h"
 
 /* Atomic instructions that these calls took. */
 double lock_atomics(unsigned kind, const struct lock_sums *sums);

@@ -3,7 +3,7 @@
 #ifndef MTRACE_LOCKS_NAMES_H
 #define MTRACE_LOCKS_NAMES_H
 
-#include "analyzer/locks.h"
+#include "analyzer/locksums.h"
 #include "analyzer/regions.h"
 #include "analyzer/symbols.h"
 

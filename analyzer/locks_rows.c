@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/array.h"
-#include "analyzer/locks_internal.h"
+#include "analyzer/locksums_internal.h"
 
 struct lock_member {
 	uint32_t row;

@@ -29,7 +29,7 @@
 #include "analyzer/hugeblocks.h"
 #include "analyzer/json.h"
 #include "analyzer/livemap.h"
-#include "analyzer/locks.h"
+#include "analyzer/locksums.h"
 #include "analyzer/merge.h"
 #include "analyzer/pages.h"
 #include "analyzer/plot_map.h"

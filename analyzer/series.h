@@ -76,7 +76,7 @@ enum series_id {
 	SERIES_COMMITTED_LIBRARY,
 	SERIES_COMMITTED_MTRACE,
 	SERIES_COMMITTED_OTHER,
-	/* What threads did with locks (locks.h), where MTRACE_LOCKS=1 recorded it. */
+	/* What threads did with locks (locksums.h), where MTRACE_LOCKS=1 recorded it. */
 	SERIES_LOCK_OPERATIONS,
 	SERIES_LOCK_CONTENDED,
 	SERIES_LOCK_WAIT,

@@ -11,10 +11,12 @@
 #include "analyzer/allocstats.h"
 #include "analyzer/allocstats_json.h"
 #include "analyzer/coverage.h"
+#include "analyzer/locks_json.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
 #include "analyzer/regions.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/payloads.h"
 #include "trace/codec.h"
 
 enum plan_flag {
@@ -81,91 +83,6 @@ static size_t make_pieces(struct input *input, uint8_t *to, size_t room)
 	return bytes;
 }
 
-/* Rising addresses from a small range, so that readings and calls meet; now and then one is out of order. */
-static uint64_t next_address(struct input *input, uint64_t address)
-{
-	uint8_t step = input_byte(input);
-	return step == 255 ? 0 : address + step * UINT64_C(4096);
-}
-
-static size_t make_maps(struct input *input, uint8_t *to)
-{
-	static const char names[] = "\0[heap]\0[anon:tcmalloc_region_COLD]\0/bin/true\0/lib/x.so";
-	struct maps_header header = {.time = input_byte(input) * UINT64_C(100), .names_bytes = sizeof names};
-	uint64_t address = input_byte(input) * UINT64_C(4096);
-	size_t bytes = sizeof header;
-	header.own_stack = address;
-	for (header.ranges = 0; header.ranges < input_byte(input) % 4u; header.ranges++) {
-		struct maps_range range = {address, next_address(input, address)};
-		memcpy(to + bytes, &range, sizeof range);
-		bytes += sizeof range;
-		address = next_address(input, range.end);
-	}
-	address = header.own_stack;
-	for (header.mappings = 0; header.mappings < input_byte(input) % 8u; header.mappings++) {
-		struct mapping_record record = {.start = address, .end = next_address(input, address)};
-		record.flags = input_byte(input);
-		record.inode = input_byte(input) % 4;
-		record.name = input_byte(input) % sizeof names;
-		memcpy(to + bytes, &record, sizeof record);
-		bytes += sizeof record;
-		address = next_address(input, record.end);
-	}
-	memcpy(to, &header, sizeof header);
-	memcpy(to + bytes, names, sizeof names);
-	return bytes + sizeof names;
-}
-
-/* A look at some huge pages of 16 small ones. */
-#define FUZZ_HUGE_BYTES UINT64_C(65536)
-
-static size_t make_pages(struct input *input, uint8_t *to)
-{
-	struct pages_header header = {.time = input_byte(input) * UINT64_C(100),
-				      .page_bytes = 4096,
-				      .huge_bytes = FUZZ_HUGE_BYTES,
-				      .source = 1 + input_byte(input) % 2,
-				      .ranges = 1,
-				      .flags = input_byte(input) % 2};
-	struct pages_range range = {.start = input_byte(input) % 16 * FUZZ_HUGE_BYTES, .time = header.time};
-	range.end = range.start + (1 + input_byte(input) % 4) * FUZZ_HUGE_BYTES;
-	range.flags = input_byte(input) % 4 == 0 ? PAGES_UNCHANGED : 0;
-	size_t bytes = sizeof header + sizeof range;
-	uint64_t address = range.start;
-	for (unsigned runs = range.flags ? 0 : input_byte(input) % 16; runs > 0; runs--) {
-		struct pages_run run = {.start = next_address(input, address),
-					.pages = input_byte(input) % 32};
-		run.flags = input_byte(input);
-		memcpy(to + bytes, &run, sizeof run);
-		bytes += sizeof run;
-		header.runs++;
-		address = run.start + run.pages * header.page_bytes;
-	}
-	range.runs = header.runs;
-	memcpy(to, &header, sizeof header);
-	memcpy(to + sizeof header, &range, sizeof range);
-	return bytes;
-}
-
-static size_t make_smaps(struct input *input, uint8_t *to)
-{
-	struct smaps_header header = {.time = input_byte(input) * UINT64_C(100),
-				      .flags = input_byte(input) % 4 ? SMAPS_LAST : 0};
-	uint64_t address = input_byte(input) * UINT64_C(4096);
-	size_t bytes = sizeof header;
-	for (header.records = 0; header.records < input_byte(input) % 8u; header.records++) {
-		struct smaps_record record = {.start = address, .end = next_address(input, address)};
-		record.rss_bytes = input_byte(input) * UINT64_C(4096);
-		record.anon_huge_bytes = input_byte(input) % 4 * FUZZ_HUGE_BYTES;
-		input_take(input, &record.flags, sizeof record.flags);
-		memcpy(to + bytes, &record, sizeof record);
-		bytes += sizeof record;
-		address = next_address(input, record.end);
-	}
-	memcpy(to, &header, sizeof header);
-	return bytes;
-}
-
 static void add_planned_block(struct input *input, uint64_t sequence)
 {
 	static uint8_t payload[1 << 16];
@@ -180,6 +97,8 @@ static void add_planned_block(struct input *input, uint64_t sequence)
 		bytes = make_pages(input, payload);
 	} else if (type == BLOCK_SMAPS && flags & 1) {
 		bytes = make_smaps(input, payload);
+	} else if (type == BLOCK_LOCKS && flags & 1) {
+		bytes = make_locks(input, payload);
 	} else {
 		bytes = input_length(input);
 		input_take(input, payload, bytes);
@@ -288,6 +207,38 @@ static void check_coverage(const struct pages *pages, const struct coverage *cov
 		require(coverage_sums_check(&rows[i].sums, rows[i].looked) == NULL);
 }
 
+/* Rows, threads and readings have the same sums; nothing is there twice. */
+static void check_locks(struct trace *trace, bool each)
+{
+	struct error error = {0};
+	struct symbol_options nowhere = {"/nonexistent", "/nonexistent"};
+	struct regions *regions;
+	struct locks *locks = locks_read(trace, each, &nowhere, &regions, &error);
+	require(locks);
+	size_t count;
+	uint64_t rows_wait = 0, threads_wait = 0, readings_wait = 0;
+	const struct lock_row *rows = locks_rows(locks, &count);
+	for (size_t i = 0; i < count; i++) {
+		rows_wait += rows[i].sums.wait;
+		require(rows[i].threads_waited <= rows[i].threads && (!each || rows[i].locks <= 1));
+	}
+	const struct lock_thread *threads = locks_threads(locks, &count);
+	for (size_t i = 0; i < count; i++)
+		threads_wait += lock_thread_sums(&threads[i]).wait;
+	const struct lock_reading *readings = locks_readings(locks, &count);
+	for (size_t i = 0; i < count; i++)
+		readings_wait += readings[i].wait;
+	require(rows_wait == locks_totals(locks, 0)->wait && threads_wait == rows_wait &&
+		readings_wait == rows_wait);
+	struct locks_view view = {
+		.locks = locks, .regions = regions, .symbols = symbols_create(trace, &nowhere)};
+	require(view.symbols);
+	json_decref(locks_json(&view));
+	symbols_free(view.symbols);
+	locks_close(locks);
+	regions_close(regions);
+}
+
 static bool read_item(struct regions *regions, struct pages *pages, struct coverage *coverage,
 		      const struct merge_item *item, struct error *error)
 {
@@ -356,6 +307,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		read_definitions(trace);
 		read_events(trace, file_bytes + (1 << 16) + RINGS_EXTENTS * RINGS_EXTENT_BYTES);
 		read_definitions(trace);
+		check_locks(trace, file_bytes % 2);
 		trace_close(trace);
 	} else {
 		require(error.code == ERROR_INPUT && error.text[0]);

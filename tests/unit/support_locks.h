@@ -2,7 +2,7 @@
 #ifndef MTRACE_SUPPORT_LOCKS_H
 #define MTRACE_SUPPORT_LOCKS_H
 
-#include "analyzer/locks.h"
+#include "analyzer/locksums.h"
 #include "tests/unit/support_trace.h"
 
 /* A block that was read at `time`, of `count` records whose `opened` counts from the start, too. Returns its

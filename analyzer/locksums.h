@@ -19,8 +19,8 @@
  *
  * Invariants: over all rows, and over all threads, every sum is that of locks_totals().
  */
-#ifndef MTRACE_LOCKS_H
-#define MTRACE_LOCKS_H
+#ifndef MTRACE_LOCKSUMS_H
+#define MTRACE_LOCKSUMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
-/* What locks.c (the pass), locks_entries.c and locks_rows.c share. */
-#ifndef MTRACE_LOCKS_INTERNAL_H
-#define MTRACE_LOCKS_INTERNAL_H
+/* What locksums.c (the pass), locks_entries.c, locks_rows.c and locks_read.c share. */
+#ifndef MTRACE_LOCKSUMS_INTERNAL_H
+#define MTRACE_LOCKSUMS_INTERNAL_H
 
 #include "analyzer/hashindex.h"
 #include "analyzer/idmap.h"
-#include "analyzer/locks.h"
+#include "analyzer/locksums.h"
 #include "analyzer/pairmap.h"
 
 /* Where a lock is counted. */
@@ -66,5 +66,42 @@ struct lock_slot lock_rows_of(struct lock_rows *rows, const struct lock_place *p
 bool lock_rows_add(struct lock_rows *rows, struct lock_slot slot, uint32_t thread,
 		   const struct lock_sums *part, double atomics);
 void lock_rows_free(struct lock_rows *rows);
+
+/* A record that opens an entry: to be placed when the events have come to that time. */
+struct opening {
+	uint64_t opened;
+	size_t record; /* index into the block */
+};
+
+struct locks {
+	struct trace *trace;
+	struct locks_reader *reader;
+	struct lockplaces *places;
+	struct lock_entries entries;
+	struct lock_rows rows;
+	struct lock_thread *threads;
+	size_t thread_count, thread_capacity;
+	struct idmap threads_by_number;
+	struct lock_site *sites;
+	size_t site_count, site_capacity;
+	struct pairmap sites_by_stack; /* stack id and kind */
+	struct lock_reading *readings;
+	size_t reading_count, reading_capacity;
+	struct lock_sums totals[LOCK_KINDS];
+
+	struct trace_locks block; /* being placed */
+	bool loaded, begun;
+	struct opening *openings; /* of it, by time */
+	size_t opening_count, opening_capacity, opening_next;
+
+	bool wrapped; /* a flight recorder that has lost its beginning */
+	bool known;
+	uint64_t start, end;
+	uint64_t every;
+
+	struct cpu_time {
+		uint64_t time, cpu_us;
+	} first_cpu, last_cpu; /* by snapshots; time 0: none */
+};
 
 #endif
