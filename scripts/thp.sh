@@ -271,7 +271,7 @@ cmd_save() {
 			look "$name"
 			[ -z "$now" ] || say "$name $now"
 		done < <(settings)
-	} >"$1.new" || die "$1: cannot be written"
+	} 2>/dev/null >"$1.new" || { rm -f "$1.new" && die "$1: cannot be written"; }
 	mv -f "$1.new" "$1"
 }
 

@@ -139,6 +139,9 @@ case_thp_restore_refuses() {
 	expect 1 thp restore "$work/bad"
 	expect_text 'no file of'
 	expect 1 thp restore "$work/none"
+	expect 1 thp save "$work/none/saved"
+	expect_text "$work/none/saved: cannot be written"
+	[ "$(wc -l <"$work/output")" = 1 ] || fail "more is said than that: $(cat "$work/output")"
 }
 
 case_thp_usage() {
