@@ -104,6 +104,31 @@ static void write_call(struct support_trace *trace, uint64_t time)
 	support_event(trace, &event);
 }
 
+/* To a place of the same distance from a huge page, or any. */
+static void write_move(struct support_trace *trace, uint64_t time)
+{
+	unsigned count = 1 + random_below(3 * PER_HUGE), unit = random_below(2) ? PER_HUGE : 1;
+	unsigned first = random_below(PAGES - count), to = random_below(PAGES - count);
+	to -= unit > 1 ? to % PER_HUGE : 0;
+	first -= unit > 1 ? first % PER_HUGE : 0;
+	for (unsigned i = 0; i < count; i++)
+		if (!model.mapped[first + i])
+			return;
+	if (to < first + count && first < to + count)
+		return;
+	memset(&model.mapped[first], false, count * sizeof *model.mapped);
+	memset(&model.mapped[to], true, count * sizeof *model.mapped);
+	struct trace_event event = {.kind = EVENT_MREMAP,
+				    .time = SUPPORT_START_TIME + time,
+				    .end_time = SUPPORT_START_TIME + time,
+				    .old_address = ADDRESS(first),
+				    .address = ADDRESS(to),
+				    .size_bytes = count * PAGE,
+				    .args = {count * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED},
+				    .stack_id = 4};
+	support_event(trace, &event);
+}
+
 /* What the kernel would say: mappings as they are, with the huge bytes of the last look, or with a bit less.
  */
 static void write_smaps(struct support_trace *trace, uint64_t time)
@@ -136,6 +161,8 @@ static void write_step(struct support_trace *trace, uint64_t time)
 		support_settings(trace, time, false, lines[random_below(4)]);
 		break;
 	case 2:
+		write_move(trace, time);
+		break;
 	case 3:
 	case 4:
 		write_call(trace, time);
