@@ -4,49 +4,14 @@
 
 #include "shim/capture.h"
 #include "shim/lifecycle.h"
+#include "shim/lock_hold.h"
 #include "shim/locks.h"
 #include "shim/registry.h"
 #include "shim/sampling.h"
 #include "shim/source.h"
 #include "shim/writer.h"
 
-#define NS_PER_S	 UINT64_C(1000000000)
 #define WAITS_PER_SECOND 1000u
-#define HOLD_UNKNOWN	 UINT64_MAX
-
-/* ---- time ---------------------------------------------------------------------------------------------- */
-
-static uint64_t units_per_second(void)
-{
-	return shim_clock.tick_hz >> shim_clock.shift;
-}
-
-/* CPUs need not agree to the last unit. */
-static uint64_t span(uint64_t start, uint64_t end)
-{
-	return end > start ? end - start : 0;
-}
-
-static unsigned bucket_of(uint64_t units)
-{
-	unsigned __int128 ns = (unsigned __int128)units * NS_PER_S / units_per_second();
-	unsigned bucket = 0;
-	for (uint64_t border = LOCK_BUCKET_NS; bucket < LOCK_BUCKETS - 1 && ns >= border; border *= 4)
-		bucket++;
-	return bucket;
-}
-
-static void count_bucket(uint32_t *bucket)
-{
-	if (*bucket != UINT32_MAX)
-		++*bucket;
-}
-
-static void raise_to(uint64_t *longest, uint64_t value)
-{
-	if (value > *longest)
-		*longest = value;
-}
 
 /* ---- who counts ---------------------------------------------------------------------------------------- */
 
@@ -111,11 +76,11 @@ static void share_wait(const struct lock_use *use, enum lock_outcome outcome, st
 			add_shared(&record->contended, UINT64_MAX);
 		return;
 	}
-	uint64_t waited = span(use->start, clock_now());
+	uint64_t waited = lock_span(use->start, clock_now());
 	if (!counted_before(use))
 		add_shared(&record->contended, 1);
 	add_shared(&record->wait, waited);
-	atomic_fetch_add_explicit((_Atomic uint32_t *)&record->waits[bucket_of(waited)], 1,
+	atomic_fetch_add_explicit((_Atomic uint32_t *)&record->waits[lock_bucket_of(waited)], 1,
 				  memory_order_relaxed);
 }
 
@@ -132,84 +97,6 @@ static void share(const struct lock_use *use, enum lock_outcome outcome)
 		add_shared(&record->shared, 1);
 }
 
-/* ---- chosen acquisitions ------------------------------------------------------------------------------- */
-
-static struct held_lock *find_held(struct lock_table *table, enum lock_kind kind, const void *lock)
-{
-	for (unsigned i = 0; table->held_count && i < LOCKS_HELD; i++)
-		if (table->held[i].address == (uintptr_t)lock && table->held[i].kind == kind)
-			return &table->held[i];
-	return NULL;
-}
-
-static void tell(struct thread *thread, const struct held_lock *held, uint64_t now, uint64_t hold)
-{
-	struct trace_event event = {.kind = EVENT_LOCK_HOLD,
-				    .time = now,
-				    .end_time = now,
-				    .address = held->address,
-				    .size_bytes = LOCKS_EVERY,
-				    .args = {held->kind, held->call, hold, held->contended},
-				    .stack_id = held->stack_id};
-	capture_told_event(thread, &event);
-}
-
-static void tell_release(struct thread *thread, struct held_lock *held, uint64_t now)
-{
-	struct lock_record *entry = locks_entry(thread, held->kind, held->address);
-	uint64_t hold = held->hold + (held->since ? span(held->since, now) : 0);
-	arch_add_own(locks_sum(&entry->held), 1);
-	arch_add_own(locks_sum(&entry->hold), hold);
-	raise_to(&entry->hold_longest, hold);
-	count_bucket(&entry->holds[bucket_of(hold)]);
-	entry->last_used = now;
-	tell(thread, held, now, hold);
-	held->address = 0;
-	thread->locks->held_count--;
-}
-
-/* The oldest gives way: it may have been released by another thread. */
-static struct held_lock *place_for_held(struct thread *thread, uint64_t now)
-{
-	struct held_lock *held = thread->locks->held, *oldest = held;
-	for (unsigned i = 0; i < LOCKS_HELD; i++) {
-		if (!held[i].address)
-			return &held[i];
-		if (held[i].since < oldest->since)
-			oldest = &held[i];
-	}
-	tell(thread, oldest, now, HOLD_UNKNOWN);
-	oldest->address = 0;
-	thread->locks->held_count--;
-	return oldest;
-}
-
-/* A hold is from an acquisition to a release by the same thread: other kinds have none. */
-static bool has_hold(enum lock_kind kind)
-{
-	return kind == LOCK_MUTEX || kind == LOCK_RWLOCK || kind == LOCK_SPIN;
-}
-
-static void keep_chosen(struct thread *thread, const struct lock_use *use, struct lock_record *entry,
-			bool held_already)
-{
-	uint64_t now = clock_now();
-	struct held_lock chosen = {.address = (uintptr_t)use->lock,
-				   .since = now,
-				   .stack_id = use->stack_id,
-				   .kind = (uint8_t)use->kind,
-				   .call = (uint8_t)use->call,
-				   .contended = use->waits};
-	thread->locks->countdown = 1 + (uint32_t)(sampling_random(thread) % (2 * LOCKS_EVERY - 1));
-	entry->last_used = now;
-	if (held_already || !has_hold(use->kind)) {
-		tell(thread, &chosen, now, HOLD_UNKNOWN);
-		return;
-	}
-	*place_for_held(thread, now) = chosen;
-	thread->locks->held_count++;
-}
-
 /* ---- waits --------------------------------------------------------------------------------------------- */
 
 static void set_weight(struct lock_table *table, uint32_t weight, uint32_t recorded)
@@ -222,7 +109,7 @@ static void set_weight(struct lock_table *table, uint32_t weight, uint32_t recor
 static bool choose_wait(struct thread *thread, uint64_t now)
 {
 	struct lock_table *table = thread->locks;
-	if (span(table->wait_window, now) >= units_per_second()) {
+	if (lock_span(table->wait_window, now) >= lock_units_per_second()) {
 		bool calm = table->wait_recorded < WAITS_PER_SECOND / 2 && table->wait_weight > 1;
 		set_weight(table, calm ? table->wait_weight / 2 : table->wait_weight, 0);
 		table->wait_window = now;
@@ -260,12 +147,12 @@ static void end_wait(struct thread *thread, const struct lock_use *use, struct l
 			arch_add_own(locks_sum(&entry->contended), UINT64_MAX);
 		return;
 	}
-	uint64_t now = clock_now(), waited = span(use->start, now);
+	uint64_t now = clock_now(), waited = lock_span(use->start, now);
 	if (!counted_before(use))
 		arch_add_own(locks_sum(&entry->contended), 1);
 	arch_add_own(locks_sum(&entry->wait), waited);
-	raise_to(&entry->wait_longest, waited);
-	count_bucket(&entry->waits[bucket_of(waited)]);
+	lock_raise_to(&entry->wait_longest, waited);
+	lock_count_bucket(&entry->waits[lock_bucket_of(waited)]);
 	entry->last_used = now;
 	if (use->recorded)
 		tell_wait(thread, use, now, result);
@@ -295,7 +182,7 @@ static void begin(struct thread *thread, struct lock_use *use)
 	use->chosen = use->call && table->countdown <= 1;
 	if (use->chosen)
 		take_stack(thread, use, clock_now()); /* now: later the lock would be held longer for it */
-	if (!use->call && find_held(table, use->kind, use->lock))
+	if (!use->call && lock_find_held(table, use->kind, use->lock))
 		use->start = clock_now();
 	thread_guard_back(thread, outer);
 }
@@ -331,26 +218,26 @@ void locks_wait(struct lock_use *use)
 
 static void end_acquired(struct thread *thread, struct lock_use *use, struct lock_record *entry)
 {
-	struct held_lock *held = find_held(thread->locks, use->kind, use->lock);
+	struct held_lock *held = lock_find_held(thread->locks, use->kind, use->lock);
 	arch_add_own(locks_sum(&entry->acquired), 1);
 	if (is_reading(use))
 		arch_add_own(locks_sum(&entry->shared), 1);
 	if (held)
 		held->depth++;
 	if (use->chosen)
-		keep_chosen(thread, use, entry, held != NULL);
+		lock_keep_chosen(thread, use, entry);
 	else if (thread->locks->countdown > 1)
 		thread->locks->countdown--;
 }
 
 static void end_released(struct thread *thread, const struct lock_use *use, struct lock_record *entry)
 {
-	struct held_lock *held = find_held(thread->locks, use->kind, use->lock);
+	struct held_lock *held = lock_find_held(thread->locks, use->kind, use->lock);
 	arch_add_own(locks_sum(&entry->released), 1);
 	if (held && held->depth)
 		held->depth--;
 	else if (held)
-		tell_release(thread, held, use->start);
+		lock_tell_release(thread, held, use->start);
 }
 
 static void end(struct thread *thread, struct lock_use *use, enum lock_outcome outcome, int64_t result)
@@ -387,27 +274,7 @@ void locks_end(struct lock_use *use, enum lock_outcome outcome, int64_t result)
 	errno = error;
 }
 
-/* ---- inside condition waits, and libatomic ------------------------------------------------------------- */
-
-/* What is held on through the wait is none of this lock's hold time. Should a cancellation end the wait, the
- * cleanup handlers hold the lock and release it: that is left out as well. */
-void locks_pause(const void *lock)
-{
-	struct thread *thread = locks_enter();
-	struct held_lock *held = thread ? find_held(thread->locks, LOCK_MUTEX, lock) : NULL;
-	if (!held)
-		return;
-	held->hold += span(held->since, clock_now());
-	held->since = 0;
-}
-
-void locks_continue(const void *lock)
-{
-	struct thread *thread = locks_enter();
-	struct held_lock *held = thread ? find_held(thread->locks, LOCK_MUTEX, lock) : NULL;
-	if (held && !held->since)
-		held->since = clock_now();
-}
+/* ---- libatomic ----------------------------------------------------------------------------------------- */
 
 __attribute__((noinline)) void locks_count_atomic_other(void)
 {

@@ -9,7 +9,7 @@
  *             the accounting of their own thread
  *
  * Nothing here waits, allocates, or changes errno, apart from the unwinder's first use in a thread, which is
- * put off to a moment when neither the lock nor the allocator can be involved (locks_warm_up).
+ * put off to a moment when neither the lock nor the allocator can be involved.
  */
 #ifndef MTRACE_LOCKS_H
 #define MTRACE_LOCKS_H
