@@ -31,8 +31,13 @@ ALWAYS_INLINE enum lock_outcome lock_outcome(int result)
 	return result == ETIMEDOUT || result == thrd_timedout ? LOCK_GAVE_UP : LOCK_FAILED;
 }
 
+ALWAYS_INLINE bool lock_call_reads(enum lock_call call)
+{
+	return call >= LOCK_CALL_READ;
+}
+
 /* What a try says where the call itself would wait; C11's is another. A try form waits for nothing. */
-#define LOCK_NEVER_WAITS 0
+#define LOCK_NEVER_WAITS (-2)
 
 /* The long way of an acquisition. */
 #define LOCK_ACQUIRE_OTHER(kind_, call_, lock_, try, wait, busy)                                             \
@@ -41,7 +46,7 @@ ALWAYS_INLINE enum lock_outcome lock_outcome(int result)
 		int got_ = 0;                                                                                \
 		if (locks_begin(&use_)) {                                                                    \
 			got_ = (try);                                                                        \
-			if (got_ != 0 && got_ == (busy)) {                                                   \
+			if (got_ == (busy)) {                                                                \
 				locks_wait(&use_);                                                           \
 				got_ = (wait);                                                               \
 			}                                                                                    \
@@ -55,7 +60,7 @@ ALWAYS_INLINE enum lock_outcome lock_outcome(int result)
 		struct thread *thread_ = locks_enter_plain();                                                \
 		int result_ = likely(thread_ != NULL) ? (try) : -1;                                          \
 		if (likely(result_ == 0))                                                                    \
-			locks_count_acquired(thread_, kind, lock, (call) >= LOCK_CALL_READ);                 \
+			locks_count_acquired(thread_, kind, lock, lock_call_reads(call));                    \
 		else                                                                                         \
 			result_ =                                                                            \
 				LOCK_ACQUIRE_OTHER(kind, call, lock, thread_ ? result_ : (try), wait, busy); \

@@ -1,10 +1,10 @@
 #include "shim/lockblock.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "shim/clock.h"
 #include "shim/locks.h"
-#include "shim/raw.h"
 #include "shim/ring.h"
 #include "shim/tracefile.h"
 
@@ -132,11 +132,16 @@ void lockblock_want_whole(void)
 	state.want_whole = true;
 }
 
-/* Pages that are given back are empty afterwards; locked ones are not given back. */
+/* For the slot's next thread. What was never written to is left alone: it takes no memory. */
 static void empty_table(struct lock_table *table)
 {
-	if (raw3(SYS_madvise, (long)table, sizeof *table, MADV_DONTNEED) != 0)
-		memset(table, 0, sizeof *table);
+	for (uint32_t at = 0; at < LOCK_ENTRIES; at++)
+		if (table->entries[at].address) {
+			memset(&table->entries[at], 0, sizeof table->entries[at]);
+			table->told[LOCK_KINDS + at] = (struct lock_told){0, 0};
+		}
+	memset(table->told, 0, LOCK_KINDS * sizeof *table->told);
+	memset(table, 0, offsetof(struct lock_table, entries));
 }
 
 void lockblock_take_gone(struct thread *thread)

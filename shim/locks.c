@@ -9,8 +9,8 @@
 
 uint32_t locks_state;
 
-static _Atomic(struct lock_table *) *tables; /* by slot */
-static _Atomic uint32_t tables_end;
+/* Tables of neighbouring slots in one mapping each, as for their struct thread. */
+static _Atomic(struct lock_table *) pieces[THREADS_MAX / SLOTS_PER_EXTENT];
 static _Alignas(64) struct lock_record shared[LOCK_KINDS];
 
 /* ---- life ---------------------------------------------------------------------------------------------- */
@@ -27,10 +27,6 @@ void locks_start(void)
 {
 	if (!config.locks)
 		return;
-	if (!tables)
-		tables = raw_reserve(THREADS_MAX * sizeof *tables);
-	if (!tables)
-		return;
 	open_for_all(shared, UINT32_MAX, clock_now());
 	locks_state = LOCKS_ON;
 }
@@ -40,14 +36,20 @@ void locks_forget(void)
 {
 	if (locks_state == LOCKS_ON)
 		locks_state = LOCKS_OFF;
-	for (uint32_t index = 0; index < atomic_load(&tables_end); index++)
-		if (locks_table(index) && locks_table(index)->last_opened)
-			memset(locks_table(index), 0, sizeof(struct lock_table));
+	for (uint32_t index = 0; index < THREADS_MAX; index++) {
+		struct lock_table *table = locks_table(index);
+		if (!table)
+			index |= SLOTS_PER_EXTENT - 1; /* nor have those beside it */
+		else if (table->last_opened)
+			memset(table, 0, sizeof *table);
+	}
 }
 
 struct lock_table *locks_table(uint32_t index)
 {
-	return tables ? atomic_load_explicit(&tables[index], memory_order_acquire) : NULL;
+	struct lock_table *piece =
+		atomic_load_explicit(&pieces[index / SLOTS_PER_EXTENT], memory_order_acquire);
+	return piece ? &piece[index % SLOTS_PER_EXTENT] : NULL;
 }
 
 struct lock_record *locks_shared(void)
@@ -55,26 +57,26 @@ struct lock_record *locks_shared(void)
 	return shared;
 }
 
-static struct lock_table *make_table(uint32_t index)
+/* Two threads may come at once: one of them finds the other's. */
+static void make_piece(uint32_t index)
 {
-	struct lock_table *table = raw_reserve(sizeof *table);
-	if (!table)
-		return NULL;
-	raw3(SYS_madvise, (long)table, sizeof *table, MADV_WIPEONFORK);
-	atomic_store_explicit(&tables[index], table, memory_order_release);
-	uint32_t end = atomic_load(&tables_end);
-	while (end <= index && !atomic_compare_exchange_weak(&tables_end, &end, index + 1))
-		;
-	return table;
+	size_t bytes = SLOTS_PER_EXTENT * sizeof(struct lock_table);
+	struct lock_table *piece = raw_reserve(bytes), *none = NULL;
+	if (!piece)
+		return;
+	raw3(SYS_madvise, (long)piece, (long)bytes, MADV_WIPEONFORK);
+	/* Release: whoever sees the piece may use it. */
+	if (!atomic_compare_exchange_strong(&pieces[index / SLOTS_PER_EXTENT], &none, piece))
+		raw_munmap(piece, bytes);
 }
 
 void locks_attach(struct thread *thread)
 {
 	if (locks_state != LOCKS_ON)
 		return;
+	if (!locks_table(thread->index))
+		make_piece(thread->index);
 	struct lock_table *table = locks_table(thread->index);
-	if (!table)
-		table = make_table(thread->index);
 	if (!table)
 		return;
 	table->last_opened = clock_now();

@@ -66,13 +66,12 @@ struct lock_table {
 	/* While an entry gives way to another: its index + 1. The writer then reads it again. */
 	_Atomic uint32_t replacing, replaced;
 
+	/* Closed entries in `queue`, from the owner (head) to the writer (tail). */
+	_Atomic uint32_t queue_head, queue_tail;
+
 	_Alignas(64) struct lock_record other[LOCK_KINDS]; /* address 0: no room, and LOCK_ATOMIC */
 	struct lock_record entries[LOCK_ENTRIES];
-
-	/* Closed entries, from the owner (head) to the writer (tail). */
-	_Atomic uint32_t queue_head, queue_tail;
-	_Alignas(64) struct lock_record queue[LOCK_QUEUE];
-
+	struct lock_record queue[LOCK_QUEUE];
 	struct lock_told told[LOCK_KINDS + LOCK_ENTRIES]; /* the writer's */
 };
 
