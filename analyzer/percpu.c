@@ -348,6 +348,7 @@ void percpu_free(struct percpu *percpu)
 	pairmap_clear(&percpu->visited);
 	pairmap_clear(&percpu->cell_index);
 	pairmap_clear(&percpu->pair_index);
+	cpu_counts_free(&percpu->counts);
 	reuse_free(percpu->reuse);
 	for (unsigned i = 0; i < CACHE_DESIGNS; i++)
 		cachemodel_free(percpu->models[i]);

@@ -10,7 +10,8 @@
  *
  * A realloc that gives a block is the free of the old one and the allocation of the new one, as in livemap.h.
  * In full mode everything is exact. In sample mode blocks are weighted samples, migrations are those between
- * recorded events (a lower bound), and no cache is simulated: batches cannot be scaled down to a sample.
+ * recorded events (a lower bound), and no cache is simulated: batches cannot be scaled down to a sample. What
+ * the hooks counted by CPU and size (cpucounts.h) is exact there, too.
  *
  * Memory follows the numbers of live blocks, threads, sites, CPUs, and pairs of CPUs between which blocks
  * pass.
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include "analyzer/cachemodel.h"
+#include "analyzer/cpucounts.h"
 #include "analyzer/error.h"
 #include "analyzer/merge.h"
 #include "analyzer/reader.h"
@@ -129,6 +131,9 @@ struct percpu_totals {
 	uint64_t memory_bytes;	    /* held */
 };
 const struct percpu_totals *percpu_totals(const struct percpu *percpu);
+
+/* What the hooks counted by CPU and size; a count of 0 in full mode, where the events say it. */
+const struct cpu_counts *percpu_counts(const struct percpu *percpu);
 
 /* Reuse distances by class of the per-CPU design (full mode); NULL in sample mode. */
 const struct reuse *percpu_reuse(const struct percpu *percpu);

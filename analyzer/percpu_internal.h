@@ -69,6 +69,7 @@ struct percpu {
 	struct percpu_flow classes[CACHE_CLASSES_MAX];
 	struct percpu_totals totals;
 
+	struct cpu_counts counts;
 	struct reuse *reuse;
 	struct cachemodel *models[CACHE_DESIGNS];
 	uint64_t allocs[CACHE_DESIGNS], frees[CACHE_DESIGNS]; /* that pass the caches, simulated or not */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyzer/percpu_advice.h"
+#include "analyzer/percpu_counted.h"
 #include "analyzer/percpu_rank.h"
 #include "analyzer/percpu_what_if.h"
 
@@ -298,9 +299,10 @@ static void put_totals(json_t *object, const struct percpu *percpu)
 	const struct percpu_totals *totals = percpu_totals(percpu);
 	const double seconds = percpu_duration_s(percpu);
 	struct percpu_balance balance = percpu_balance(percpu);
-	json_put_count(object, "migrations", totals->migrations);
-	json_put_bool(object, "migrations_complete", percpu_is_exact(percpu));
-	json_put_real(object, "migrations_per_s", rate((double)totals->migrations, seconds));
+	struct percpu_migrations migrations = percpu_migrations(percpu);
+	json_put_count(object, "migrations", migrations.count);
+	json_put_bool(object, "migrations_complete", migrations.complete);
+	json_put_real(object, "migrations_per_s", rate((double)migrations.count, seconds));
 	json_put_count(object, "type_migrations", totals->type_migrations);
 	put_flow(object, &totals->flow, percpu_is_exact(percpu));
 	json_put_count(object, "unknown_frees", totals->unknown_frees);
@@ -316,6 +318,7 @@ json_t *percpu_json(const struct percpu *percpu, struct symbols *symbols, size_t
 	json_t *object = json_object();
 	put_head(object, percpu);
 	put_totals(object, percpu);
+	json_put(object, "counted", percpu_counted_json(percpu));
 	json_put(object, "cpus", cpus_json(percpu));
 	json_put(object, "flows", flows_json(percpu));
 	json_put(object, "types", types_json(percpu));

@@ -65,6 +65,10 @@ struct percpu_balance percpu_balance(const struct percpu *percpu)
 	size_t count;
 	const struct percpu_cpu *cpus = percpu_cpus(percpu, &count);
 	double sum = 0, squares = 0, most = 0;
+	if (percpu_counts(percpu)->count) {
+		struct cpu_balance counted = cpu_counts_balance(percpu_counts(percpu));
+		return (struct percpu_balance){counted.max_by_mean, counted.variation};
+	}
 	for (size_t i = 0; i < count; i++) {
 		double calls = cpus[i].allocs.blocks + cpus[i].frees.blocks;
 		sum += calls;
@@ -99,6 +103,14 @@ struct percpu_type percpu_type(const struct percpu *percpu, uint32_t type, size_
 		sum.calls.overflows += cache.overflows;
 	}
 	return sum;
+}
+
+struct percpu_migrations percpu_migrations(const struct percpu *percpu)
+{
+	const struct cpu_counts *counts = percpu_counts(percpu);
+	if (counts->count)
+		return (struct percpu_migrations){cpu_counts_sum(counts).calls[CPU_ARRIVALS], true};
+	return (struct percpu_migrations){percpu_totals(percpu)->migrations, percpu_is_exact(percpu)};
 }
 
 double percpu_duration_s(const struct percpu *percpu)

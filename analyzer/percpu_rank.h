@@ -13,7 +13,7 @@ uint32_t *percpu_rank_sites(const struct percpu *percpu, size_t *count); /* by r
 uint32_t *percpu_rank_pairs(const struct percpu *percpu, size_t *count); /* by frees */
 
 /* How evenly calls lie on the CPUs that had any: largest by mean, and the coefficient of variation. NaN where
- * none had. */
+ * none had. Exact also in sample mode where the trace has counts by CPU. */
 struct percpu_balance {
 	double max_by_mean;
 	double variation;
@@ -27,6 +27,13 @@ struct percpu_type {
 	struct cachemodel_cache calls; /* all 0 where the design was not simulated, or in windows only */
 };
 struct percpu_type percpu_type(const struct percpu *percpu, uint32_t type, size_t lane);
+
+/* Of all threads. Without counts by CPU, in sample mode, a lower bound: those between recorded events. */
+struct percpu_migrations {
+	uint64_t count;
+	bool complete;
+};
+struct percpu_migrations percpu_migrations(const struct percpu *percpu);
 
 /* Seconds between the first and the last moment of the trace. */
 double percpu_duration_s(const struct percpu *percpu);

@@ -29,7 +29,8 @@ struct percpu *percpu_read(struct trace *trace, const struct percpu_options *opt
 	bool good = false;
 	if (merge) {
 		merge_lookahead(merge, percpu_prefetch, percpu);
-		good = read_stream(percpu, merge, error);
+		good = read_stream(percpu, merge, error) &&
+		       (percpu->exact || cpu_counts_read(&percpu->counts, trace, error));
 	}
 	merge_close(merge);
 	if (good)
@@ -99,6 +100,11 @@ const struct percpu_flow *percpu_class(const struct percpu *percpu, unsigned cla
 const struct percpu_totals *percpu_totals(const struct percpu *percpu)
 {
 	return &percpu->totals;
+}
+
+const struct cpu_counts *percpu_counts(const struct percpu *percpu)
+{
+	return &percpu->counts;
 }
 
 const struct reuse *percpu_reuse(const struct percpu *percpu)

@@ -7,6 +7,7 @@
 #include "analyzer/command.h"
 #include "analyzer/format.h"
 #include "analyzer/percpu_advice.h"
+#include "analyzer/percpu_counted.h"
 #include "analyzer/percpu_rank.h"
 
 #define SHARE_TEXT_BYTES 64
@@ -66,9 +67,10 @@ static void print_shares(FILE *file, const struct percpu *percpu)
 	fprintf(file, "  freed by another thread: %s of blocks, %s of bytes\n",
 		share_text(blocks, tally_share_blocks(&flow->remote_thread, &flow->frees, exact), exact),
 		share_text(bytes, tally_share_bytes(&flow->remote_thread, &flow->frees, exact), exact));
-	fprintf(file, "  migrations: %s%s, %.1f a second\n", exact ? "" : "at least ",
-		format_count(count, totals->migrations),
-		(double)totals->migrations / fmax(percpu_duration_s(percpu), 1e-9));
+	const struct percpu_migrations migrations = percpu_migrations(percpu);
+	fprintf(file, "  migrations: %s%s, %.1f a second\n", migrations.complete ? "" : "at least ",
+		format_count(count, migrations.count),
+		(double)migrations.count / fmax(percpu_duration_s(percpu), 1e-9));
 	if (totals->calls_without_cpu)
 		fprintf(file, "  calls on a CPU that is not known: %s\n",
 			format_count(count, totals->calls_without_cpu));
@@ -88,8 +90,9 @@ static void print_cpus(FILE *file, const struct percpu *percpu, size_t top)
 	struct percpu_balance balance = percpu_balance(percpu);
 	if (!count)
 		return;
-	fprintf(file, "\n%zu CPU%s with events", count, count == 1 ? "" : "s");
-	if (!isnan(balance.max_by_mean))
+	fprintf(file, "\n%zu CPU%s with %sevents", count, count == 1 ? "" : "s",
+		percpu_is_exact(percpu) ? "" : "sampled ");
+	if (!isnan(balance.max_by_mean) && !percpu_counts(percpu)->count)
 		fprintf(file, "; the busiest has %.2f times the mean of calls", balance.max_by_mean);
 	fputs("\n   cpu     allocs/s      frees/s   from other CPUs  threads  migrations here  type\n", file);
 	for (size_t i = 0; i < count && (!top || i < top); i++)
@@ -343,6 +346,7 @@ bool percpu_print(FILE *file, const struct percpu *percpu, struct symbols *symbo
 	      file);
 	print_force(file, percpu);
 	print_shares(file, percpu);
+	percpu_counted_print(file, percpu, top);
 	print_cpus(file, percpu, top);
 	print_types(file, percpu);
 	bool good = print_threads(file, percpu, top) && print_pairs(file, percpu, top) &&

@@ -119,6 +119,7 @@ void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uin
 				uint64_t size_bytes, uint64_t alignment_bytes)
 {
 	if (thread->mode == MODE_SAMPLE) {
+		cpucount_check(thread);
 		if (capture_count_sampling(thread, kind, size_bytes))
 			capture_allocation_sampled(thread, kind, address, size_bytes, alignment_bytes);
 		return;
@@ -130,9 +131,12 @@ void capture_aligned_allocation(struct thread *thread, enum event_kind kind, uin
 
 void capture_allocation(struct thread *thread, enum event_kind kind, uint64_t address, uint64_t size_bytes)
 {
-	if (thread->mode != MODE_SAMPLE)
+	if (thread->mode != MODE_SAMPLE) {
 		capture_allocation_full(thread, kind, address, size_bytes);
-	else if (capture_count_sampling(thread, kind, size_bytes))
+		return;
+	}
+	cpucount_check(thread);
+	if (capture_count_sampling(thread, kind, size_bytes))
 		capture_allocation_sampled(thread, kind, address, size_bytes, 0);
 }
 
@@ -142,6 +146,7 @@ void capture_free(struct thread *thread, enum event_kind kind, uint64_t address)
 		capture_free_full(thread, kind, address);
 		return;
 	}
+	cpucount_check(thread);
 	thread_count(thread, capture_counter(kind));
 	if (sample_set_maybe(address))
 		capture_free_sampled(thread, kind, address);
@@ -324,6 +329,8 @@ void capture_realloc_after(struct thread *thread, const struct realloc_start *st
 		capture_failed(thread, EVENT_REALLOC, size_bytes, error);
 		return;
 	}
+	if (thread->mode == MODE_SAMPLE)
+		cpucount_check(thread);
 	thread_count(thread, COUNTER_REALLOC);
 	thread_count_n(thread, COUNTER_REALLOC_BYTES, size_bytes);
 	if (thread->mode == MODE_FULL)

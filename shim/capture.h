@@ -7,6 +7,7 @@
 #define MTRACE_CAPTURE_H
 
 #include "shim/clock.h"
+#include "shim/cpucount.h"
 #include "shim/ring.h"
 #include "shim/sampling.h"
 #include "shim/thread.h"
@@ -88,13 +89,14 @@ ALWAYS_INLINE enum counter capture_counter(enum event_kind kind)
 	}
 }
 
-/* Counts an allocation in sample mode. True where it is a sample: the rest is capture_allocation_sampled's.
- */
+/* Counts an allocation in sample mode, on the CPU that the thread's counts are of. True where it is a sample:
+ * the rest is capture_allocation_sampled's. */
 ALWAYS_INLINE bool capture_count_sampling(struct thread *thread, enum event_kind kind, uint64_t size_bytes)
 {
 	_Atomic uint64_t *bytes = &thread->slot->counters[COUNTER_ALLOC_BYTES];
 	thread_count(thread, capture_counter(kind));
 	arch_add_own(bytes, size_bytes);
+	cpucount_allocation(thread, size_bytes);
 	return unlikely(atomic_load_explicit(bytes, memory_order_relaxed) >= thread->sample_at_bytes);
 }
 

@@ -15,6 +15,13 @@
 
 #define HOOK __attribute__((visibility("default")))
 
+/* The thread with no hook at work, in sample mode, on the CPU that its counts are of. */
+ALWAYS_INLINE struct thread *hook_enter_sampling(void)
+{
+	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
+	return likely(thread && !cpucount_is_elsewhere(thread)) ? thread : NULL;
+}
+
 /* For hooks other than the allocator's: makes sure that the next functions are known. */
 static inline void hook_resolve(void)
 {

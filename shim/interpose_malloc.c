@@ -77,7 +77,7 @@ static __attribute__((noinline)) void *malloc_other(size_t size)
 
 SET_HOOK void *SET_NAME(malloc)(size_t size)
 {
-	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
+	struct thread *thread = hook_enter_sampling();
 	if (unlikely(!thread))
 		return malloc_other(size);
 	thread_guard(thread, GUARD_CALL);
@@ -111,7 +111,7 @@ static __attribute__((noinline)) void *calloc_other(size_t count, size_t size)
 SET_HOOK void *SET_NAME(calloc)(size_t count, size_t size)
 {
 	size_t bytes;
-	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
+	struct thread *thread = hook_enter_sampling();
 	if (unlikely(!thread || __builtin_mul_overflow(count, size, &bytes)))
 		return calloc_other(count, size);
 	thread_guard(thread, GUARD_CALL);
@@ -187,7 +187,7 @@ static __attribute__((noinline)) void free_perhaps_sampled(struct thread *thread
 
 SET_HOOK void SET_NAME(free)(void *block)
 {
-	struct thread *thread = thread_enter_mode(MODE_SAMPLE);
+	struct thread *thread = hook_enter_sampling();
 	if (unlikely(!thread || !block || bootstrap_owns(block))) {
 		free_other(block);
 		return;

@@ -126,6 +126,7 @@ static void start_recording(void)
 	}
 	stacks_start();
 	sampling_start(config.sample_bytes);
+	cpucount_start();
 	if (config.stack_depth > 0)
 		unwind_start();
 	else

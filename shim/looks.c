@@ -1,6 +1,7 @@
 #include "shim/looks.h"
 
 #include "shim/config.h"
+#include "shim/cpucount.h"
 #include "shim/hugepages.h"
 #include "shim/keyframe.h"
 #include "shim/lockblock.h"
@@ -73,6 +74,7 @@ static void end(uint64_t now_ns, uint64_t watermark)
 	}
 	tcmalloc_write(config.interval_ms, watermark);
 	lockblock_write();
+	cpucount_write();
 	looks_write_snapshot(watermark);
 	looks.begun = false;
 	looks.next_ns += config.interval_ms * NS_PER_MS;
@@ -96,6 +98,8 @@ void looks_finish(void)
 {
 	modules_refresh();
 	write_modules_if_changed();
+	cpucount_want_whole();
+	cpucount_write();
 	mapsnap_take_whole();
 	lockblock_want_whole();
 	lockblock_write();
@@ -129,6 +133,7 @@ void looks_want_whole(void)
 	smaps_want();
 	thp_want_whole();
 	lockblock_want_whole();
+	cpucount_want_whole();
 }
 
 void looks_forget(void)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "shim/capture.h"
+#include "shim/cpucount.h"
 #include "shim/keyframe.h"
 #include "shim/lifecycle.h"
 #include "shim/lockblock.h"
@@ -115,6 +116,7 @@ static void set_up(struct thread *thread)
 	atomic_store_explicit(&slot->exit_time, 0, memory_order_relaxed);
 	raw2(SYS_prctl, PR_GET_NAME, (long)slot->name);
 	thread->codec.cpu = *thread->cpu_id;
+	cpucount_enter(thread);
 	thread->random = (slot->start_time << 20 ^ thread->id) * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	capture_first_draw(thread);
 	/* Release: whoever sees the slot in use sees what is in it. */
@@ -259,6 +261,7 @@ static void reap(struct thread *thread)
 	keyframe_add_thread(&record);
 	lockblock_take_gone(thread);
 	ring_hand_over(thread); /* what its last destructors recorded after the good-bye */
+	cpucount_leave(thread);
 	rings_release_slot(thread);
 }
 

@@ -40,6 +40,7 @@ struct thread *rings_take_slot(void)
 	struct ring_slot *slot = rings_slot(index);
 	memset(thread, 0, offsetof(struct thread, codec));
 	memset(thread->stack_cache, 0, sizeof thread->stack_cache);
+	memset(thread->steps, 0, sizeof thread->steps);
 	thread->index = index;
 	thread->slot = slot;
 	thread->id = atomic_fetch_add_explicit(&rings.next_thread_id, 1, memory_order_relaxed) + 1;

@@ -19,6 +19,8 @@
 
 #include "arch.h"
 #include "trace/codec.h"
+#include "trace/layout.h"
+#include "trace/sizestep.h"
 
 /* Not reached through the global offset table: what hooks touch must also be there before relocation. */
 #define SHIM_LOCAL    __attribute__((visibility("hidden")))
@@ -51,6 +53,11 @@ struct stack_cache_entry {
 	uint32_t id;
 };
 
+/* Allocations of the sizes of one step (trace/sizestep.h), by one thread. */
+struct own_step {
+	_Atomic uint64_t allocs, bytes;
+};
+
 /* The kernel puts the registers of what it interrupts between a hook's frame and a handler's: at least this
  * much. */
 #define SIGNAL_FRAME_BYTES_MIN 512
@@ -76,8 +83,9 @@ struct thread {
 	_Atomic(struct chunk_header *) chunk; /* read by the writer thread */
 
 	const volatile uint32_t
-		*cpu_id;	  /* in the registered rseq area; a constant unknown where there is none */
-	struct ring_slot *slot;	  /* counters, in the rings file */
+		*cpu_id;	/* in the registered rseq area; a constant unknown where there is none */
+	struct ring_slot *slot; /* counters, in the rings file */
+	uint32_t counted_cpu;	/* that `steps` are of, and what the slot has beyond `settled` (cpucount.h) */
 	uint64_t sample_at_bytes; /* the next sample is the allocation with which COUNTER_ALLOC_BYTES gets
 				     here */
 	uint64_t draw_left; /* what sample_at_bytes still lacks: a new thread stops early, for the unwinder */
@@ -93,7 +101,10 @@ struct thread {
 	uint32_t next_sequence;
 	bool chunk_filled; /* the last chunk was full when it was handed over: a larger one is due */
 
+	uint64_t settled[CPU_CALLS], arrivals;
+
 	struct codec_state codec;
+	struct own_step steps[SIZE_STEPS]; /* of allocations, since the last settlement */
 	struct stack_cache_entry stack_cache[STACK_CACHE_ENTRIES];
 };
 

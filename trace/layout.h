@@ -61,6 +61,7 @@ enum block_type {
 	BLOCK_SETTINGS =
 		13, /* struct settings_header and its lines: the machine's huge page settings and counters */
 	BLOCK_LOCKS = 14, /* struct locks_header and its records: what threads did with locks */
+	BLOCK_CPUS = 15,  /* struct cpus_header and its records: exact counts by CPU and size, sample mode */
 };
 
 #define BLOCK_MAGIC	      0x4b4c4254u /* "TBLK" */
@@ -359,6 +360,46 @@ struct lock_record {
 	uint32_t holds[LOCK_BUCKETS]; /* 192: of `held`, by how long */
 };
 _Static_assert(sizeof(struct lock_record) == 256, "lock_record is 256 bytes");
+
+/* What is counted by CPU: calls there. Written to disk by index: never renumber. */
+enum cpu_calls {
+	CPU_ALLOCS = 0,
+	CPU_ALLOC_BYTES = 1, /* requested by these */
+	CPU_REALLOCS = 2,
+	CPU_REALLOC_BYTES = 3, /* new sizes requested */
+	CPU_FREES = 4,
+	CPU_ARRIVALS = 5, /* times a thread made a call there, having made its call before on another CPU */
+	CPU_CALLS = 6,
+};
+
+/* Followed by `cpus` struct cpu_record, each with its steps. */
+struct cpus_header {
+	uint64_t time;	   /*  0: time units: before the counters were read */
+	uint64_t end_time; /*  8: after it */
+	uint32_t cpus;	   /* 16 */
+	uint32_t flags;	   /* 20: CPUS_* */
+};
+_Static_assert(sizeof(struct cpus_header) == 24, "cpus_header is 24 bytes");
+
+#define CPUS_LAST  1u /* the last block of a reading; blocks of one reading have the same time */
+#define CPUS_WHOLE 2u /* every CPU with a call is told, also where nothing changed (keyframe, end) */
+#define CPUS_EXACT                                                                                           \
+	4u /* no thread went to another CPU meanwhile; else what those counted may be missing or double */
+
+/* Sums since the start: takes the place of what was told of this CPU before. */
+struct cpu_record {
+	uint32_t cpu;	/*  0: UINT32_MAX: on a CPU that is not known */
+	uint32_t steps; /*  4: struct step_count that follow: sizes of size_step() 0, 1, ... (sizestep.h) */
+	uint64_t calls[CPU_CALLS]; /*  8: by enum cpu_calls */
+};
+_Static_assert(sizeof(struct cpu_record) == 56, "cpu_record is 56 bytes");
+
+/* Allocations of the sizes of one step; reallocs are not among them. */
+struct step_count {
+	uint64_t allocs; /* 0 */
+	uint64_t bytes;	 /* 8: requested */
+};
+_Static_assert(sizeof(struct step_count) == 16, "step_count is 16 bytes");
 
 /* Followed by build_id_bytes, then path_bytes, then zeros up to a multiple of 8. */
 struct module_record {

@@ -72,6 +72,52 @@ case_percpu_sample() {
 	done
 }
 
+# ---- counted by CPU in sample mode -----------------------------------------------------------------------------------
+
+# Exact, whatever the samples say: allocations by CPU and size, frees and migrations by CPU. libc's own frees, a few a
+# thread, are among those of a CPU.
+case_percpu_counted() {
+	local cpu size allocs frees hops word steps
+	needs_two_cpus
+	needs_native "an emulator has no CPUs of its own"
+	settings=(MTRACE_INTERVAL_MS=100)
+	guest hops 60
+	percpu sample
+	percpu_fact sample '.counted | .exact and .allocs_elsewhere == 0 and .frees_elsewhere == 0'
+	percpu_fact sample '.migrations_complete and .migrations == ([.counted.cpus[].migrations] | add)'
+	while read -r word cpu _ size _ allocs _ frees; do
+		case $word in
+		hops)
+			hops=$cpu
+			percpu_fact sample ".migrations >= $hops and .migrations <= $hops + 32"
+			;;
+		cpu)
+			steps=".sizes[] | select(.size_bytes_min <= $size and .size_bytes_max >= $size)"
+			percpu_fact sample "[.counted.cpus[] | select(.cpu == $cpu) | $steps] | length == 1 and
+				(.[0] | .allocs == $allocs and .alloc_bytes == $allocs * $size)"
+			percpu_fact sample "[.counted | $steps] | length == 1 and
+				(.[0] | .allocs == $allocs and .balance_max_by_mean == 1)"
+			percpu_fact sample ".counted.cpus[] | select(.cpu == $cpu) | .frees >= $frees and .frees <= $frees + 32"
+			;;
+		esac
+	done <sample.out
+	[ -n "${hops:-}" ] || fail "the guest said nothing"
+	percpu full --what-if none
+	percpu_fact full '.counted == null and .migrations_complete'
+}
+
+# The freeing half of the handover, which a sample only estimates.
+case_percpu_counted_handover() {
+	local blocks handed
+	needs_two_cpus
+	needs_native "an emulator has no CPUs of its own"
+	guest handover 37
+	read -r _ blocks _ _ handed <sample.out
+	percpu sample
+	percpu_fact sample ".counted.cpus[0] | .frees >= $blocks - $handed and .frees <= $blocks - $handed + 8"
+	percpu_fact sample ".counted.cpus[1] | .frees >= $handed and .frees <= $handed + 8 and .allocs <= 8"
+}
+
 # ---- beside the allocator's own counts -------------------------------------------------------------------------------
 
 # The stand-in for google/tcmalloc reports a limit of 0 and a miss an allocation: so does the model. In its other state it
