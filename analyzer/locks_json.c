@@ -311,8 +311,9 @@ static json_t *series_array(const struct locks_view *view)
 		json_put_real(object, "t_s", trace_seconds(trace, sum.end));
 		json_put_real(object, "length_s", length_s);
 		json_put_real(object, "operations_per_s", (double)sum.operations / length_s);
-		json_put_real(object, "contended_per_s", (double)sum.contended / length_s);
-		json_put_real(object, "waiters", (double)trace_units_to_ns(trace, sum.wait) / 1e9 / length_s);
+		json_put_real(object, "contended_for_locks_per_s", (double)sum.contended / length_s);
+		json_put_real(object, "waiters_for_locks",
+			      (double)trace_units_to_ns(trace, sum.wait) / 1e9 / length_s);
 		json_array_append_new(array, object);
 	}
 	return array;
@@ -332,6 +333,9 @@ json_t *locks_json(const struct locks_view *view)
 		 locks_every(view->locks) ? json_count(locks_every(view->locks)) : NULL);
 	put_calls(object, view, locks_totals(view->locks, 0));
 	json_put_real(object, "waiters", mean_waiters(view, locks_totals(view->locks, 0)));
+	const struct lock_sums held = locks_totals_held(view->locks, true);
+	json_put_count(object, "contended_for_locks", held.contended);
+	json_put_real(object, "waiters_for_locks", mean_waiters(view, &held));
 	json_put(object, "kinds", kinds_array(view));
 	json_put_count(object, "locks_total", rows);
 	json_put(object, "locks", locks_array(view));

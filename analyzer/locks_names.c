@@ -114,8 +114,10 @@ char *lock_thread_name(const struct trace *trace, uint32_t thread)
 
 /* ---- order --------------------------------------------------------------------------------------------- */
 
-/* What is sorted: by the first number, then the second, then as they came. */
+/* What is sorted: what is held before the rest, then by the first number, then the second, then as they came.
+ */
 struct ranked {
+	bool held;
 	double first, second;
 	size_t index;
 };
@@ -123,6 +125,8 @@ struct ranked {
 static int most_first(const void *left, const void *right)
 {
 	const struct ranked *a = left, *b = right;
+	if (a->held != b->held)
+		return a->held ? -1 : 1;
 	if (a->first != b->first)
 		return a->first > b->first ? -1 : 1;
 	if (a->second != b->second)
@@ -147,8 +151,8 @@ size_t *lock_rows_order(const struct locks *locks, size_t *count)
 	const struct lock_row *rows = locks_rows(locks, count);
 	struct ranked *ranked = malloc((*count + 1) * sizeof *ranked);
 	for (size_t i = 0; ranked && i < *count; i++)
-		ranked[i] =
-			(struct ranked){(double)rows[i].sums.wait, (double)lock_operations(&rows[i].sums), i};
+		ranked[i] = (struct ranked){lock_kind_held(rows[i].kind), (double)rows[i].sums.wait,
+					    (double)lock_operations(&rows[i].sums), i};
 	return order_of(ranked, *count);
 }
 
@@ -157,7 +161,8 @@ size_t *lock_sites_order(const struct locks *locks, size_t *count)
 	const struct lock_site *sites = locks_sites(locks, count);
 	struct ranked *ranked = malloc((*count + 1) * sizeof *ranked);
 	for (size_t i = 0; ranked && i < *count; i++)
-		ranked[i] = (struct ranked){sites[i].wait.value, sites[i].acquired.value, i};
+		ranked[i] = (struct ranked){lock_kind_held(sites[i].kind), sites[i].wait.value,
+					    sites[i].acquired.value, i};
 	return order_of(ranked, *count);
 }
 
@@ -182,7 +187,7 @@ size_t *lock_threads_order(const struct locks *locks, size_t *count)
 	struct ranked *ranked = malloc((*count + 1) * sizeof *ranked);
 	for (size_t i = 0; ranked && i < *count; i++) {
 		const struct lock_sums sums = lock_thread_sums(&threads[i]);
-		ranked[i] = (struct ranked){(double)sums.wait, (double)lock_operations(&sums), i};
+		ranked[i] = (struct ranked){false, (double)sums.wait, (double)lock_operations(&sums), i};
 	}
 	return order_of(ranked, *count);
 }
@@ -197,10 +202,14 @@ char *lock_site_source(const struct locks_view *view, const struct lock_site *si
 	if (!trace_stack(locks_trace(view->locks), site->stack_id, &stack) ||
 	    !symbols_stack(view->symbols, &stack, &names))
 		return NULL;
-	for (size_t i = 0; i < names.depth && !text; i++)
-		if (names.frames[i]->source_file && names.frames[i]->line)
-			text = text_of("%s:%u", base_name(names.frames[i]->source_file),
-				       names.frames[i]->line);
+	char *name = site_name(view->symbols, locks_trace(view->locks), site->stack_id);
+	size_t at = 0; /* the frame that the name begins with */
+	while (name && at < names.depth &&
+	       strncmp(name, names.frames[at]->name, strlen(names.frames[at]->name)) != 0)
+		at++;
+	if (name && at < names.depth && names.frames[at]->source_file && names.frames[at]->line)
+		text = text_of("%s:%u", base_name(names.frames[at]->source_file), names.frames[at]->line);
+	free(name);
 	symbol_stack_free(&names);
 	return text;
 }

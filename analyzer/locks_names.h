@@ -31,8 +31,9 @@ const char *lock_place_name(enum lock_place_kind kind);
 /* Of a thread; "other threads" for those without a number. Owned by the caller; NULL when out of memory. */
 char *lock_thread_name(const struct trace *trace, uint32_t thread);
 
-/* Indices of all rows, sites or threads, those with most wait first, then with most operations. Owned by the
- * caller; NULL when out of memory. */
+/* Indices of all rows, sites or threads: locks that are held before condition variables, semaphores and
+ * barriers, then those with most wait first, then with most operations. Owned by the caller; NULL when out of
+ * memory. */
 size_t *lock_rows_order(const struct locks *locks, size_t *count);
 size_t *lock_sites_order(const struct locks *locks, size_t *count);
 size_t *lock_threads_order(const struct locks *locks, size_t *count);
@@ -45,8 +46,8 @@ struct lock_calls {
 };
 struct lock_calls lock_site_operations(const struct lock_site *site);
 
-/* "queue.c:12", where the acquiring call stands: of the innermost frame that has a source file. Owned by the
- * caller; NULL where none has. */
+/* "queue.c:12": the line of the call in the function that the site is named by. Owned by the caller; NULL
+ * where it is not known. */
 char *lock_site_source(const struct locks_view *view, const struct lock_site *site);
 
 /* Sums over all kinds of a thread. */

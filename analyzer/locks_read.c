@@ -114,6 +114,15 @@ const struct lock_sums *locks_totals(const struct locks *locks, unsigned kind)
 	return &locks->totals[kind < LOCK_KINDS ? kind : 0];
 }
 
+struct lock_sums locks_totals_held(const struct locks *locks, bool held)
+{
+	struct lock_sums sums = {0};
+	for (unsigned kind = 1; kind < LOCK_KINDS; kind++)
+		if (lock_kind_held(kind) == held)
+			lock_sums_add(&sums, &locks->totals[kind]);
+	return sums;
+}
+
 uint64_t locks_start(const struct locks *locks)
 {
 	return locks->start;

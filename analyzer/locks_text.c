@@ -80,15 +80,20 @@ static void print_kinds(FILE *file, const struct locks_view *view)
 static void print_head(FILE *file, const struct locks_view *view)
 {
 	const struct lock_sums *all = locks_totals(view->locks, 0);
+	const struct lock_sums held = locks_totals_held(view->locks, true),
+			       others = locks_totals_held(view->locks, false);
 	char operations[FORMAT_TEXT_BYTES], contended[FORMAT_TEXT_BYTES], length[FORMAT_TEXT_BYTES];
 	print_safe(file, trace_info(locks_trace(view->locks))->path);
 	fprintf(file,
-		": %s operations on locks in %s, %.0f a second; %s had to wait, %.3g threads at a time on "
-		"average\n",
+		": %s operations on locks in %s, %.0f a second\n  %s had to wait for a lock, %.3g threads at "
+		"a "
+		"time on average; %.3g more where to wait is the purpose (conditions, semaphores, "
+		"barriers)\n",
 		count_text(operations, lock_operations(all)),
 		format_seconds(length, locks_elapsed_s(view->locks)),
-		per_second(view, (double)lock_operations(all)), count_text(contended, all->contended),
-		per_second(view, to_ns(view, all->wait) / 1e9));
+		per_second(view, (double)lock_operations(all)), count_text(contended, held.contended),
+		per_second(view, to_ns(view, held.wait) / 1e9),
+		per_second(view, to_ns(view, others.wait) / 1e9));
 	print_kinds(file, view);
 }
 
@@ -151,16 +156,30 @@ static void print_more(FILE *file, const struct locks_view *view, size_t count, 
 			what);
 }
 
-static bool print_locks(FILE *file, const struct locks_view *view)
+/* Rows of one group, which stand together in `order`. */
+static bool print_group(FILE *file, const struct locks_view *view, const size_t *order, size_t count,
+			const char *title)
 {
-	size_t count;
-	size_t *order = lock_rows_order(view->locks, &count);
-	const struct lock_row *rows = locks_rows(view->locks, &count);
-	bool good = order != NULL;
-	fputs("\nlocks, by the time that threads waited\n", file);
+	const struct lock_row *rows = locks_rows(view->locks, &(size_t){0});
+	bool good = true;
+	if (count)
+		fprintf(file, "\n%s\n", title);
 	for (size_t i = 0; good && i < count && (!view->top || i < view->top); i++)
 		good = print_lock(file, view, i + 1, &rows[order[i]]);
-	print_more(file, view, count, "locks");
+	print_more(file, view, count, "of them");
+	return good;
+}
+
+static bool print_locks(FILE *file, const struct locks_view *view)
+{
+	size_t count, held = 0;
+	size_t *order = lock_rows_order(view->locks, &count);
+	const struct lock_row *rows = locks_rows(view->locks, &count);
+	while (order && held < count && lock_kind_held(rows[order[held]].kind))
+		held++;
+	bool good = order && print_group(file, view, order, held, "locks, by the time that threads waited") &&
+		    print_group(file, view, order + held, count - held,
+				"condition variables, semaphores, barriers, calls of libatomic");
 	free(order);
 	return good;
 }

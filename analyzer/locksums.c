@@ -165,8 +165,10 @@ static bool count_record(struct locks *locks, struct lock_reading *reading, cons
 	lock_sums_add(&locks->totals[record->kind], &grown);
 	lock_sums_add(&locks->totals[0], &grown);
 	reading->operations += lock_operations(&grown);
-	reading->contended += grown.contended;
-	reading->wait += grown.wait;
+	if (lock_kind_held(record->kind)) {
+		reading->contended += grown.contended;
+		reading->wait += grown.wait;
+	}
 	double atomics = lock_atomics(record->kind, &grown);
 	reading->atomics += atomics;
 	return lock_rows_add(&locks->rows, slot, record->thread, &grown, atomics);
@@ -217,7 +219,9 @@ static struct lock_site *site_of(struct locks *locks, uint32_t stack_id, unsigne
 			   sizeof *locks->sites) ||
 	    !pairmap_add(&locks->sites_by_stack, stack_id, kind, index))
 		return NULL;
-	locks->sites[locks->site_count++] = (struct lock_site){.stack_id = stack_id, .kind = kind};
+	double unseen = locks->every > 1 ? (double)locks->every : 0; /* what one chosen call more would add */
+	locks->sites[locks->site_count++] =
+		(struct lock_site){.stack_id = stack_id, .kind = kind, .acquired.weight = unseen};
 	return &locks->sites[index];
 }
 

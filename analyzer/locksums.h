@@ -74,7 +74,8 @@ struct lock_site {
 	uint64_t samples;
 };
 
-/* Condition variables, barriers and semaphores are not held: their uncontended calls leave no event. */
+/* Condition variables, barriers and semaphores are not held: to wait there is what they are for, no
+ * contention; and their uncontended calls leave no event. */
 static inline bool lock_kind_held(unsigned kind)
 {
 	return kind == LOCK_MUTEX || kind == LOCK_RWLOCK || kind == LOCK_SPIN;
@@ -83,8 +84,9 @@ static inline bool lock_kind_held(unsigned kind)
 /* One interval: what the sums grew by since the reading before. */
 struct lock_reading {
 	uint64_t start, end; /* time units */
-	uint64_t operations, contended, wait;
-	double atomics; /* lock_atomics() of it (locks_exposure.h) */
+	uint64_t operations;
+	uint64_t contended, wait; /* for locks that are held: lock_kind_held() */
+	double atomics;		  /* lock_atomics() of it (locks_exposure.h) */
 };
 
 struct locks;
@@ -133,6 +135,9 @@ double locks_elapsed_s(const struct locks *locks); /* 0 where nothing is known *
 /* CPUs that the process kept busy, without the tracer's thread: between the first snapshot and the last or,
  * where the first one comes late, from the start on. NaN where not known. */
 double locks_cpus(const struct locks *locks);
+
+/* Over the kinds that are held, or over the others. */
+struct lock_sums locks_totals_held(const struct locks *locks, bool held);
 
 /* Of how many acquisitions one was chosen; 0: not known. Sites are exact at 1. */
 uint64_t locks_every(const struct locks *locks);

@@ -222,7 +222,7 @@ locks_json() {
 	[ "$(jq '.locks == true' <<<"$1")" = true ] || { say null && return; }
 	"$analyzer" locks --json --top 1 --ycsb "$folder/running/ycsb.txt" "$run_trace" 9>&- 2>/dev/null |
 		jq '{atomic_ops_per_s: .exposure.atomic_ops_per_s, per_operation: .exposure.per_operation, cpus_busy: .exposure.cpus_busy,
-			operations_per_s, contended, operations, waiters}' || say null
+			operations_per_s, operations, contended_for_locks, waiters_for_locks}' || say null
 }
 
 # manifest_write STARTED_MS ENDED_MS THP_AFTER STATE: on standard output. A load has no run_number.

@@ -229,7 +229,7 @@ static void check_locks(struct trace *trace, bool each)
 	for (size_t i = 0; i < count; i++)
 		readings_wait += readings[i].wait;
 	require(rows_wait == locks_totals(locks, 0)->wait && threads_wait == rows_wait &&
-		readings_wait == rows_wait);
+		readings_wait == locks_totals_held(locks, true).wait);
 	struct locks_view view = {
 		.locks = locks, .regions = regions, .symbols = symbols_create(trace, &nowhere)};
 	require(view.symbols);

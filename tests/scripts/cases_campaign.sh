@@ -105,7 +105,7 @@ case_campaign_locks() {
 	expect_text 'nothing is traced'
 	expect 0 campaign "${no_arenas[@]}" --repetitions 1 --warmup 0 --locks -o "$work/c"
 	grep -q 'MTRACE_LOCKS=1 ' "$work/c/runs/0001/command" || fail "$(cat "$work/c/runs/0001/command")"
-	jq -se 'map(.lock_exposure | .atomic_ops_per_s > 0 and .per_operation > 0 and .operations > 0 and .waiters >= 0) | all' \
+	jq -se 'map(.lock_exposure | .atomic_ops_per_s > 0 and .per_operation > 0 and .operations > 0 and .waiters_for_locks >= 0) | all' \
 		"$work"/c/runs/*/manifest.json >/dev/null || fail "$(manifest 1 .lock_exposure)"
 	[ "$(manifest 1 .settings.lock_exposure)" = null ] || fail "it would count as a difference between runs"
 	expect 0 build/mtrace-analyze compare --json "$work/c"

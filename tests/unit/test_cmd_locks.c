@@ -178,6 +178,7 @@ Test(cmd_locks, text_says_what_waits_and_what_is_not_seen)
 	char *text = (char *)support_read_file(json_path, &bytes);
 	text[bytes - 1] = '\0';
 	cr_assert(strstr(text, "#1  0x5000"), "%s", text);
+	cr_assert(strstr(text, "100 had to wait for a lock, 0.25 threads at a time"), "%s", text);
 	cr_assert(strstr(text, "0.25 waiters"), "%s", text);
 	cr_assert(strstr(text, "half within 1.05 ms to 4.19 ms"), "%s", text);
 	cr_assert(strstr(text, "Not seen:"), "%s", text);

@@ -231,6 +231,9 @@ Test(locks_places, sites_are_estimated_from_the_calls_that_were_chosen)
 	cr_assert(estimate_high(&calls.value) > 11900 && estimate_high(&calls.value) < 12500);
 	cr_assert(sites[0].contended.value == 4 && sites[0].contended.variance == 0);
 	cr_assert_float_eq(sites[0].wait.value, 1000, 1e-9);
+	const struct lock_site *unseen = &sites[2];
+	cr_assert(unseen->acquired.value == 0 && estimate_high(&unseen->acquired) > 300,
+		  "none of 100 was chosen");
 	calls = lock_site_operations(&sites[1]);
 	cr_assert(calls.known && calls.value.value == 1, "who waits for a condition had to wait");
 	cr_assert_not(lock_site_operations(&sites[2]).known, "a semaphore's free tokens leave no event");
