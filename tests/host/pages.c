@@ -266,7 +266,14 @@ static void write_pages(void)
 /* ---- breaking ---------------------------------------------------------------------------------------------
  */
 
-#define PAUSE_US 400000
+/* Long enough for some looks of the shim; where everything takes longer, run.sh says how many times. */
+static void pause_for_looks(void)
+{
+	const char *slower = getenv("GUEST_SLOWER");
+	long times = slower ? strtol(slower, NULL, 10) : 1;
+	for (long i = 0; i < times; i++)
+		usleep(400000);
+}
 
 __attribute__((noinline)) static void give_back_a_part(char *page)
 {
@@ -294,24 +301,24 @@ static void break_pages(void)
 	read_smaps();
 	built_huge = areas[0].huge;
 	areas[0].rss = areas[0].huge = 0;
-	usleep(PAUSE_US);
+	pause_for_looks();
 	give_back_a_part(start);
 	give_back_a_part(start + huge_bytes);
 	unmap_a_part(start + 2 * huge_bytes);
 	give_back_all(start + 3 * huge_bytes);
-	usleep(PAUSE_US);
+	pause_for_looks();
 	madvise(start, huge_bytes, MADV_COLLAPSE);
-	usleep(PAUSE_US);
+	pause_for_looks();
 }
 
 /* The child holds what its parent touched. */
 static void fork_one(void)
 {
 	touch(new_memory("forked", (unsigned)((32 << 20) / huge_bytes + 1)), 32 << 20, page_bytes);
-	usleep(PAUSE_US);
+	pause_for_looks();
 	pid_t child = fork();
 	require(child >= 0);
-	usleep(PAUSE_US);
+	pause_for_looks();
 	if (child == 0)
 		_exit(0);
 	require(waitpid(child, NULL, 0) == child);

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Host tests: each guest runs without the shim and with it, in both modes, and must print and end the same.
 #
-# usage: tests/host/run.sh [--filter GLOB] [--shim PATH] [--analyze PATH] [--guests DIR] [--launcher COMMAND] [--jobs N] [--keep] [--list]
+# usage: tests/host/run.sh [--filter GLOB] [--shim PATH] [--analyze PATH] [--guests DIR] [--launcher COMMAND] [--jobs N] [--slower N] [--keep] [--list]
 #
 # Guests and shim may be of another processor than this machine, where its kernel can start them or COMMAND, put before
-# each guest, does: an emulator that hands the environment on. Cases that this cannot do are skipped, with the reason.
+# each guest, does: an emulator that hands the environment on; then limits and pauses are four times as long, or as --slower
+# says. Cases that this cannot do are skipped, with the reason.
 #
 # A case is a function case_NAME in one of the files cases_*.sh; it runs in a folder of its own. Needs bash, coreutils,
 # util-linux and jq. Exit status: 0 all passed, 1 something failed, 2 wrong usage or nothing to test with.
@@ -13,7 +14,7 @@ set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 filter='*' shim=$root/build/libmtrace.so analyze=$root/build/mtrace-analyze guests=$root/build/host
-jobs=2 keep=0 list=0 launcher=
+jobs=2 keep=0 list=0 launcher='' slower=''
 limit_s=60 # no guest takes longer, the slowest machine included
 
 usage() {
@@ -25,7 +26,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--keep) keep=1 ;;
 	--list) list=1 ;;
-	--filter | --shim | --analyze | --guests | --launcher | --jobs)
+	--filter | --shim | --analyze | --guests | --launcher | --jobs | --slower)
 		[ $# -ge 2 ] || usage
 		declare "${1#--}=$2"
 		shift
@@ -242,7 +243,10 @@ fi
 [ -x "$guests/counted" ] || { echo "host: no guests in $guests: build them with make host" >&2 && exit 2; }
 command -v jq >/dev/null || { echo "host: jq is missing: scripts/deps.sh installs it" >&2 && exit 2; }
 foreign=0
-[ "$(elf_machine "$guests/counted")" = "$(elf_machine "$(readlink -f /proc/$$/exe)")" ] || foreign=1 limit_s=240
+[ "$(elf_machine "$guests/counted")" = "$(elf_machine "$(readlink -f /proc/$$/exe)")" ] || foreign=1
+[ -n "$slower" ] || slower=$((foreign ? 4 : 1))
+limit_s=$((limit_s * slower))
+export GUEST_SLOWER=$slower # pauses of guests in which the shim is to look
 read -ra launch <<<"$launcher"
 shim=$(realpath "$shim") analyze=$(realpath "$analyze") guests=$(realpath "$guests")
 
