@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/test_glibc.sh [--arms] [--limit-s SECONDS]     (make test-glibc, make test-glibc-arms)
+# scripts/test_glibc.sh [--arms [--built]] [--limit-s SECONDS]     (make test-glibc, make test-glibc-arms)
 #
 # The embedded workload under a glibc that was built for it, started by scripts/testrun.sh, with and without the shim.
 # Without options: this machine's architecture. With --arms: the variants lse, nolse and outline for Arm, cross-compiled and
@@ -7,6 +7,7 @@
 # without LSE makes of them. Times under emulation say nothing about speed, and none are taken.
 #
 # What was built is kept outside of the checkout, in GLIBC_DIR (default ~/.cache/mtrace/glibc), and used again.
+# --built: build nothing, take what is in GLIBC_DIR and build/; a variant that is not there is skipped.
 # --limit-s: a build that takes longer is broken off, to be continued by the next run, and the tests that need it are skipped.
 #
 # The last line is "glibc: N passed, N failed, N skipped". Exit status: 0 nothing failed; 1 something did; 2 wrong usage.
@@ -15,11 +16,13 @@ set -uo pipefail
 . "$(dirname "$0")/common.sh"
 
 arms=0
+built=0
 limit_s=0
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help) usage && exit 0 ;;
 	--arms) arms=1 && shift ;;
+	--built) built=1 && shift ;;
 	--limit-s) whole_number --limit-s "${2:-}" && limit_s=$2 && shift 2 ;;
 	*) wrong_usage "unknown option: $1" ;;
 	esac
@@ -45,6 +48,11 @@ fail() {
 # build VARIANT: false where there is no result, which was said.
 build() {
 	local status=0
+	if [ $built = 1 ]; then
+		[ ! -e "$GLIBC_DIR/$1/MANIFEST.json" ] || return 0
+		skip "$1" "it is not built (make test-glibc-arms)"
+		return 1
+	fi
 	timeout --kill-after=10 "$limit_s" glibc-build/build.sh "$1" >"$work/build.log" 2>&1 || status=$?
 	case $status in
 	0) say "$(tail -n 1 "$work/build.log")" ;;
@@ -141,10 +149,10 @@ same_symbols() { # ARM
 	pass "$1_symbols"
 }
 
-# A CPU of Armv8.0, as the emulator has it.
+# On a CPU without LSE: an Armv8.0 as the emulator has it, or this one.
 without_lse() { # ARM
 	local status=0 name=$1_on_armv8.0
-	export QEMU_CPU=cortex-a57
+	[ ${#emulator[@]} = 0 ] || export QEMU_CPU=cortex-a57
 	if [ "$1" != lse ]; then
 		plain "$name" "$GLIBC_DIR/$1"
 	else
@@ -160,12 +168,24 @@ without_lse() { # ARM
 	unset QEMU_CPU
 }
 
+cpu_has_lse() { [ ${#emulator[@]} -gt 0 ] || grep -qw atomics /proc/cpuinfo; }
+
+run_arm() { # ARM
+	if cpu_has_lse || [ "$1" != lse ]; then
+		plain "$1_plain" "$GLIBC_DIR/$1"
+		traced "$1_traced" "$GLIBC_DIR/$1"
+	fi
+	if [ ${#emulator[@]} -gt 0 ] || { [ "$1" = lse ] && ! cpu_has_lse; }; then
+		without_lse "$1"
+	fi
+}
+
 arms() {
 	local arm
 	engine=rocksdb
 	ycsb=build/ycsb-embedded
 	emulator=()
-	scripts/deps.sh --glibc >"$work/deps.log" 2>&1 || { skip arms "$(tail -n 1 "$work/deps.log")" && return 0; }
+	[ $built = 1 ] || scripts/deps.sh --glibc >"$work/deps.log" 2>&1 || { skip arms "$(tail -n 1 "$work/deps.log")" && return 0; }
 	if [ "$(uname -m)" != aarch64 ]; then
 		scripts/deps.sh --arm64 >"$work/deps.log" 2>&1 || { skip arms "$(tail -n 1 "$work/deps.log")" && return 0; }
 		make --no-print-directory arm64 >"$work/arm64.log" 2>&1 || { fail arms "make arm64: $(tail -n 1 "$work/arm64.log")" || return 0; }
@@ -175,12 +195,12 @@ arms() {
 	fi
 	for arm in lse nolse outline; do
 		build "$arm" || continue
-		pass "${arm}_build"
-		say "     libc.so.6: $(counts "$arm")"
-		[ ! -d "$GLIBC_DIR/lse" ] || same_symbols "$arm"
-		plain "${arm}_plain" "$GLIBC_DIR/$arm"
-		traced "${arm}_traced" "$GLIBC_DIR/$arm"
-		[ ${#emulator[@]} = 0 ] || without_lse "$arm"
+		if [ $built = 0 ]; then
+			pass "${arm}_build"
+			say "     libc.so.6: $(counts "$arm")"
+			[ ! -d "$GLIBC_DIR/lse" ] || same_symbols "$arm"
+		fi
+		run_arm "$arm"
 	done
 }
 
