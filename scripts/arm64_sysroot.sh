@@ -40,27 +40,6 @@ packages=(
 	'?libmimalloc-dev'
 )
 
-# apt with a root of its own: the system's sources and keys, an empty list of installed packages, another architecture.
-private_apt() { # PROGRAM ARG...
-	local program=$1
-	shift
-	"$program" -q -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o APT::Sandbox::User= \
-		-o Dir::State="$apt_root/state" -o Dir::State::status="$apt_root/status" -o Dir::Cache="$apt_root/cache" \
-		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts="$apt_root/none" \
-		-o Acquire::Languages=none -o APT::Install-Recommends=false "$@" </dev/null
-}
-
-prepare_apt() {
-	mkdir -p "$apt_root"/{state/lists/partial,cache/archives/partial,none}
-	: >"$apt_root/status"
-	private_apt apt-get update >"$apt_root/log" 2>&1 ||
-		die "apt cannot read arm64 package lists from this system's sources; see $apt_root/log"
-}
-
-exists() { # PACKAGE
-	[[ $(private_apt apt-cache policy "$1" 2>/dev/null) == *'Candidate: '[!\(]* ]]
-}
-
 choose() {
 	local name
 	chosen=()
@@ -72,18 +51,6 @@ choose() {
 		else
 			say "sysroot: left out, not available here: ${name#\?}"
 		fi
-	done
-}
-
-unpack() {
-	local archive
-	mkdir -p "$unfinished"
-	# A system whose /lib is part of /usr has the loader under either name; packages come with both spellings.
-	mkdir -p "$unfinished/usr/lib"
-	ln -s usr/lib "$unfinished/lib"
-	for archive in "$apt_root"/cache/archives/*.deb; do
-		dpkg-deb --fsys-tarfile "$archive" | tar -x -C "$unfinished" --keep-directory-symlink --no-same-owner \
-			--exclude='./usr/share/*' --exclude='./usr/bin/*' --exclude='./etc/*'
 	done
 }
 
@@ -104,16 +71,14 @@ unfinished=$sysroot.unfinished
 wanted=$(printf '%s\n' "${packages[@]}")
 [ "$(cat "$sysroot/.packages" 2>/dev/null)" != "$wanted" ] || exit 0
 
-for program in apt-get dpkg-deb; do
-	command -v $program >/dev/null || die "$program is missing: an arm64 sysroot is made from Debian's or Ubuntu's packages"
-done
+# shellcheck source-path=SCRIPTDIR source=arm64_apt.sh
+. scripts/arm64_apt.sh
 rm -rf "$sysroot" "$unfinished"
 say "sysroot: asking apt for arm64 packages"
 prepare_apt
 choose
-private_apt apt-get install -y --download-only "${chosen[@]}" >>"$apt_root/log" 2>&1 ||
-	die "arm64 packages could not be fetched; see $apt_root/log"
-unpack
+download "${chosen[@]}"
+unpack "$unfinished" --exclude='./usr/share/*' --exclude='./usr/bin/*' --exclude='./etc/*'
 relink
 printf '%s\n' "$wanted" >"$unfinished/.packages"
 mv "$unfinished" "$sysroot"

@@ -66,6 +66,8 @@ arm64   need gcc-aarch64-linux-gnu                      cross compiler
 arm64   need g++-aarch64-linux-gnu                      C++ guests of the tests
 arm64   need qemu-user-static                           runs arm64 programs
 arm64   need util-linux                                 a namespace for them (unshare)
+arm64   want qemu-system-arm                            virtual arm64 machine
+arm64   want cpio                                       what it boots
 arm64   want binutils-aarch64-linux-gnu                 disassembler beside which atomics are counted
 glibc   need glibc-source                               its source
 glibc   need gcc                                        C compiler
