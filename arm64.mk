@@ -12,12 +12,19 @@ arm64_make = $(MAKE) --no-print-directory ARCH=aarch64 BUILD=$(ARM64_BUILD) \
 	CC='$(ARM64_TRIPLET)-gcc --sysroot=$(ARM64_SYSROOT)' CXX='$(ARM64_TRIPLET)-g++ --sysroot=$(ARM64_SYSROOT)' \
 	LDFLAGS='$(arm64_link)' PKG_CONFIG='$(arm64_pkg_config)'
 
-.PHONY: arm64 arm64-sysroot test-arm64
+.PHONY: arm64 arm64-unit arm64-sysroot test-arm64 test-arm64-vm
 arm64: arm64-sysroot ## cross-build for aarch64 into build/arm64
 	+$(arm64_make) all host
+
+# All unit tests, or the programs in UNIT_TARGETS.
+arm64-unit: arm64-sysroot
+	+$(arm64_make) $(or $(UNIT_TARGETS),unit)
 
 arm64-sysroot:
 	scripts/arm64_sysroot.sh $(ARM64_SYSROOT)
 
-test-arm64: ## aarch64 under emulation: scripts/test_arm64.sh
+test-arm64: ## aarch64 under emulation and in a virtual machine: scripts/test_arm64.sh
 	scripts/test_arm64.sh
+
+test-arm64-vm: ## its second half: scripts/test_arm64_vm.sh
+	scripts/test_arm64_vm.sh
