@@ -149,7 +149,7 @@ count_option() {
 }
 
 check_options() {
-	local name level
+	local name
 	[ -n "$axis_text" ] || wrong_usage "expected --axis NAME=A,B (or --resume DIR, or --restore)"
 	for name in repetitions seconds records; do count_option "$name" 1; done
 	for name in warmup pause; do count_option "$name" 0; done
@@ -157,9 +157,8 @@ check_options() {
 	[ -n "${opt[load_threads]}" ] || opt[load_threads]=$(nproc)
 	count_option load_threads 1
 	IFS=, read -ra levels <<<"${opt[threads]}"
-	for level in "${levels[@]}"; do
-		[[ $level =~ ^[1-9][0-9]{0,4}$ ]] || wrong_usage "--threads ${opt[threads]}: expected numbers above 0 with commas between them"
-	done
+	[[ ${opt[threads]} =~ ^[1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*$ ]] ||
+		wrong_usage "--threads ${opt[threads]}: expected numbers above 0 with commas between them"
 	distinct "${levels[@]}" || wrong_usage "--threads ${opt[threads]}: a level stands there twice"
 	[[ ${opt[trace]} =~ ^(sample|full|off)$ ]] || wrong_usage "--trace ${opt[trace]}: expected sample, full or off"
 	[ "${opt[locks]}" = 0 ] || { [ "${opt[trace]}" != off ] && [ "${opt[kind]}" != url ]; } ||

@@ -58,7 +58,7 @@ axis_check() {
 		case ${opt[axis]} in
 		thp) [[ $value =~ ^(always|madvise|never|recommended)$ ]] || die "thp=$value: expected always, madvise, never or recommended" ;;
 		glibc) check_glibc "$value" ;;
-		preload) [ "$value" = none ] || library_path "$value" >/dev/null || die "preload=$value: no such library (a path, none, jemalloc, tcmalloc, tcmalloc_minimal, mimalloc)" ;;
+		preload) [ "$value" = none ] || check_preload "$value" ;;
 		percpu-cache) check_percpu_cache "$value" ;;
 		cpus) taskset -c "${value//+/,}" true 2>/dev/null || die "cpus=$value: CPUs that this machine, or this process, does not have (0-3, or 0+2+4-5; commas part the arms)" ;;
 		env:*) [[ ${opt[axis]#env:} =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || die "--axis ${opt[axis]}: not the name of a variable" ;;
@@ -108,6 +108,15 @@ check_glibc() {
 check_percpu_cache() {
 	[ "${opt[kind]}" = mongod ] || die "--axis percpu-cache sets the cache of a mongod (8.0 or newer), by its environment: it needs --mongod PATH"
 	[ "$1" = default ] || [ -n "$(bytes_of "$1")" ] || die "percpu-cache=$1: expected a number of bytes above 0 (with K, M or G), or default"
+}
+
+# The loader drops a library that it cannot load, says so once, and goes on: both arms would be the same.
+check_preload() {
+	local library said
+	library=$(library_path "$1") || die "preload=$1: no such library (a path, none, jemalloc, tcmalloc, tcmalloc_minimal, mimalloc)"
+	[[ $library != *[\ :]* ]] || die "preload=$1: LD_PRELOAD takes no path with a space or a colon: $library"
+	said=$(LD_PRELOAD=$library /bin/true 2>&1)
+	[[ $said != *"$library"* ]] || die "preload=$1: $said"
 }
 
 glibc_folder() { if [ "$1" = system ]; then say system; else from_start "$1"; fi }

@@ -96,7 +96,7 @@ load_into() {
 	start_group "$folder/running/ycsb.txt" "${words[@]}"
 	client=$group
 	client_wait $((3600 + opt[records] / 100)) || { reason="still running after $((3600 + opt[records] / 100)) s" && return 1; }
-	reason="exit status $client_status"
+	reason="exit status $client_status: $(tail -n 1 "$folder/running/ycsb.txt")"
 	[ "$client_status" = 0 ] && check_count
 	local counted=$?
 	server_end
@@ -154,6 +154,8 @@ run_measure() {
 	throughput=$("$analyzer" ycsb --json "$folder/running/ycsb.txt" 9>&- 2>/dev/null |
 		jq -r '[.files[].runs[] | select(.complete)] | if length == 1 then .[0].throughput_ops_s // empty else empty end') || true
 	[ -n "$throughput" ] || { reason="its output holds no result, see ycsb.txt" && return 1; }
+	[ -z "$arm_preload" ] || ! grep -qsF "object '$arm_preload' from LD_PRELOAD cannot be preloaded" "$folder"/running/{ycsb,server}.txt ||
+		{ reason="the loader took no notice of $arm_preload, see ycsb.txt or server.txt" && return 1; }
 }
 
 # run_try: leaves the run in runs/, done or failed; false where it failed.

@@ -21,7 +21,7 @@ usage() { awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "$scr
 
 wrong_usage() {
 	warn "$@"
-	usage >&2
+	warn "$script --help tells more"
 	exit 2
 }
 

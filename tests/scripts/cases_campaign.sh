@@ -42,6 +42,7 @@ case_campaign_usage() {
 	expect_text 'the same label'
 	expect 2 campaign --axis env:X=a,b --threads 0
 	expect 2 campaign --axis env:X=a,b --threads 2,2
+	expect 2 campaign --axis env:X=a,b --threads 2,
 	expect 2 campaign --axis env:X=a,b --seconds 1s
 	expect 2 campaign --axis env:X=a,b --axis env:Y=a,b
 	expect 2 campaign --axis env:X=a,b --labels one
@@ -51,6 +52,12 @@ case_campaign_usage() {
 	expect_text 'expected always, madvise, never or recommended'
 	expect 1 campaign --axis preload=none,libnowhere.so -o "$work/c"
 	expect_text 'no such library'
+	say "no library" >"$work/library.so"
+	expect 1 campaign --axis preload="none,$work/library.so" -o "$work/c"
+	expect_text 'cannot be preloaded'
+	cp "$work/library.so" "$work/a library.so"
+	expect 1 campaign --axis preload="none,$work/a library.so" -o "$work/c"
+	expect_text 'no path with a space'
 	expect 1 campaign --axis cpus=0,999 -o "$work/c"
 	expect 1 campaign --axis percpu-cache=1M,2M -o "$work/c"
 	expect_text 'needs --mongod'
