@@ -50,12 +50,17 @@ case_locks_counts() {
 	fact full '[.locks[].waits[].calls] | add >= 20'
 }
 
-case_locks_hazards() { recorded lockhazards; }
+case_locks_hazards() {
+	needs_native 'robust mutexes do not learn that their owner died'
+	recorded lockhazards
+}
 
 case_locks_cxx() { recorded lockcxx; }
 
 case_locks_libatomic() {
 	[ -x "$guests/lockatomic" ] || skip "libatomic is not installed"
+	untraced plain "$guests/lockatomic"
+	[ "$(cat plain.status)" != 127 ] || skip "libatomic is not installed"
 	recorded lockatomic
 	settings=()
 	recorded lockatomic late
@@ -87,7 +92,7 @@ case_locks_chosen() {
 # Not asked for: no records, and the hooks only pass calls on.
 case_locks_off() {
 	local name
-	for name in locks lockhazards; do
+	for name in locks lockcxx; do
 		guest "$name"
 		complete
 		for mode in sample full; do
@@ -117,6 +122,7 @@ case_locks_children() {
 case_locks_behind_jemalloc() {
 	preload=$(find_library libjemalloc.so.2)
 	[ -n "$preload" ] || skip "libjemalloc.so.2 is not installed"
+	needs_native 'robust mutexes do not learn that their owner died'
 	recorded lockhazards
 	fact full '[.locks[] | select(.kind == "mutex")] | length > 8'
 }
