@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define COUNT_FIRST 8u
-#define TOGETHER    16u /* of a span's objects, so large a part comes back with one draw */
+#define AHEAD	    8u /* draws made before the first of them is used */
+#define TOGETHER    8u /* of a span's objects, so large a part comes back with one draw */
 
 void spanlist_start(struct spanlist *list, uint32_t objects)
 {
@@ -185,40 +186,87 @@ static inline uint32_t scaled(uint64_t bits, uint64_t range)
 	return (uint32_t)((bits & UINT32_MAX) * range >> 32);
 }
 
-/* A bucket by its objects, the fullest first, and in it a span by rejection: of more than half of what its
- * spans could have out all are. */
-static inline uint32_t some_span(struct spanlist *list)
+/* A span that may be the one, and the bits that decide. */
+struct candidate {
+	uint64_t bits;
+	uint32_t span, bucket;
+};
+
+static inline void draw_span(struct spanlist *list, struct candidate *candidate)
 {
-	uint64_t at = scaled(draw(list), list->out);
-	unsigned bucket = bucket_of(list->objects);
-	for (; at >= list->buckets[bucket].out; bucket--)
-		at -= list->buckets[bucket].out;
-	const struct span_bucket *found = &list->buckets[bucket];
-	for (;;) {
-		const uint64_t bits = draw(list);
-		uint32_t span = found->spans[scaled(bits >> 32, found->count)];
-		if (scaled(bits, UINT64_C(1) << bucket) < list->spans[span].out || found->count == 1)
-			return span;
-	}
+	const struct span_bucket *bucket = &list->buckets[candidate->bucket];
+	candidate->bits = draw(list);
+	candidate->span = bucket->spans[scaled(candidate->bits >> 32, bucket->count)];
 }
 
+/* A bucket by its objects, the fullest first, and a span in it. */
+static inline struct candidate draw_candidate(struct spanlist *list)
+{
+	struct candidate candidate = {.bucket = bucket_of(list->objects)};
+	uint64_t at = scaled(draw(list), list->out);
+	for (; at >= list->buckets[candidate.bucket].out; candidate.bucket--)
+		at -= list->buckets[candidate.bucket].out;
+	draw_span(list, &candidate);
+	return candidate;
+}
+
+/* By rejection: of more than half of what its bucket's spans could have out all are. The span may have left
+ * the bucket since it was drawn. */
+static inline bool is_accepted(const struct spanlist *list, const struct candidate *candidate)
+{
+	const uint32_t out = list->spans[candidate->span].out;
+	return bucket_of(out) == candidate->bucket &&
+	       (scaled(candidate->bits, UINT64_C(1) << candidate->bucket) < out ||
+		list->buckets[candidate->bucket].count == 1);
+}
+
+static inline uint32_t decide(struct spanlist *list, struct candidate candidate)
+{
+	while (!is_accepted(list, &candidate)) {
+		if (list->buckets[candidate.bucket].count)
+			draw_span(list, &candidate);
+		else
+			candidate = draw_candidate(list);
+	}
+	return candidate.span;
+}
+
+/* Back into that span; false when out of memory. */
+static inline bool give_to(struct spanlist *list, uint32_t span, uint32_t objects)
+{
+	const uint32_t out = list->spans[span].out;
+	if (out == list->objects)
+		link_first(list, span);
+	if (!set_out(list, span, out - objects))
+		return false;
+	if (out > objects)
+		return true;
+	unlink_span(list, span); /* to the page heap */
+	list->spans[span].next = list->unused;
+	list->unused = span;
+	return true;
+}
+
+/* Spans lie far apart in memory: some are drawn ahead, so that the waits for them overlap. */
 bool spanlist_give(struct spanlist *list, uint32_t objects)
 {
 	const uint32_t together = list->objects / TOGETHER + 1;
+	struct candidate ahead[AHEAD];
 	while (objects && list->out && list->objects > 1) {
-		const uint32_t span = some_span(list), out = list->spans[span].out;
-		uint32_t here = out < together ? out : together;
-		here = here < objects ? here : objects;
-		if (out == list->objects)
-			link_first(list, span);
-		if (!set_out(list, span, out - here))
-			return false;
-		objects -= here;
-		if (out > here)
-			continue;
-		unlink_span(list, span); /* to the page heap */
-		list->spans[span].next = list->unused;
-		list->unused = span;
+		uint32_t draws = (objects + together - 1) / together;
+		draws = draws < AHEAD ? draws : AHEAD;
+		for (uint32_t i = 0; i < draws; i++) {
+			ahead[i] = draw_candidate(list);
+			__builtin_prefetch(&list->spans[ahead[i].span], 1);
+		}
+		for (uint32_t i = 0; i < draws && objects && list->out; i++) {
+			const uint32_t span = decide(list, ahead[i]), out = list->spans[span].out;
+			uint32_t here = out < together ? out : together;
+			here = here < objects ? here : objects;
+			if (!give_to(list, span, here))
+				return false;
+			objects -= here;
+		}
 	}
 	return true;
 }

@@ -4,7 +4,7 @@
  * A fetch takes from one span after the other, the one first that last got an object back, and cuts up a new
  * one only where none has any; a span whose objects are all back goes to the page heap. The model's caches
  * count objects and do not know which they hold: objects that come back belong to a span drawn at random, in
- * proportion to the objects that each has out (a 16th of a span's and one more at a time).
+ * proportion to the objects that each has out (an eighth of a span's and one more at a time).
  */
 #ifndef MTRACE_SPANLIST_H
 #define MTRACE_SPANLIST_H
