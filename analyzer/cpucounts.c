@@ -51,7 +51,7 @@ static enum parse_result parse(void *context, const uint8_t *payload, size_t byt
 {
 	struct cpu_counts *counts = context;
 	struct cpus_header header;
-	struct cpu_record record;
+	struct cpu_record record = {0};
 	if (bytes < sizeof header)
 		return PARSE_BAD;
 	memcpy(&header, payload, sizeof header);
