@@ -147,10 +147,12 @@ static struct lock_reading *reading_of(struct locks *locks, const struct trace_l
 	if (last && block->end_time < last->end + interval / 2)
 		return last;
 	if (!array_reserve(&locks->readings, &locks->reading_capacity, locks->reading_count + 1,
-			   sizeof *locks->readings))
+			   sizeof *locks->readings) ||
+	    !locks->readings)
 		return NULL;
-	locks->readings[locks->reading_count] = (struct lock_reading){.start = locks->end};
-	return &locks->readings[locks->reading_count++];
+	last = &locks->readings[locks->reading_count++];
+	*last = (struct lock_reading){.start = locks->end};
+	return last;
 }
 
 static bool count_record(struct locks *locks, struct lock_reading *reading, const struct lock_record *record)
