@@ -33,6 +33,7 @@ packages=(
 	zlib1g-dev
 	librocksdb-dev
 	'libstdc++6'
+	'?libatomic1'
 	'?libcriterion-dev'
 	'?libgoogle-perftools-dev'
 	'?libjemalloc2'

@@ -48,7 +48,7 @@ boot() {
 	timeout --kill-after=10 $limit_s qemu-system-aarch64 -M virt -cpu "$cpu" -smp 2 -m 2G -nic none -nographic -no-reboot \
 		-kernel "$folder/$kernel" -initrd "$folder/initramfs.gz" \
 		-append "console=ttyAMA0 quiet panic=-1 MTRACE_CASES=$cases MTRACE_ARMS=$arms" </dev/null 2>&1 |
-		tr -d '\r' | tee "$folder/$name.log" | grep --line-buffered -E '^(ok|skip|FAIL|vm:) ' || true
+		sed -u 's,\r,,g' | tee "$folder/$name.log" | grep --line-buffered -E '^(ok|skip|FAIL|vm:) ' || true
 }
 
 # The machine's own lines, added up. One that does not say that it has come to its end has failed, whatever it said before.
