@@ -87,6 +87,7 @@ static bool moment(struct coverage *coverage, uint64_t time)
 	    !add_owners(coverage, &row) || !add_sites(coverage, &row))
 		return false;
 	row.age_s = age_s(coverage, time);
+	row.rss_bytes = coverage->rss_bytes;
 	row.sums = coverage->sums;
 	row.unplaced = pages_unplaced(coverage->pages);
 	coverage->rows[coverage->row_count++] = row;
@@ -194,6 +195,7 @@ bool coverage_snapshot(struct coverage *coverage, const struct snapshot *snapsho
 	uint64_t time = snapshot->mark.time;
 	coverage->credit += COVERAGE_STEPS;
 	note_faults(coverage, snapshot);
+	coverage->rss_bytes = snapshot->rss_bytes;
 	if (!catch_up(coverage, time, error))
 		return false;
 	if (pages_known(coverage->pages) && pages_decided(coverage->pages) && coverage->looked &&
@@ -236,6 +238,7 @@ struct coverage *coverage_open(struct trace *trace, const struct regions *region
 	coverage->regions = regions;
 	coverage->pages = pages;
 	coverage->credit = COVERAGE_STEPS;
+	coverage->rss_bytes = SNAPSHOT_UNKNOWN;
 	coverage->settings = thpstate_open(trace);
 	coverage->places = hugeplaces_open(trace, pages);
 	coverage->vmas = vmas_open(pages_page_bytes(pages));

@@ -95,7 +95,10 @@ struct coverage_level {
 struct coverage_row {
 	uint64_t time;
 	bool looked;  /* by looks at pages; otherwise by smaps alone, before the first look or without any */
-	double age_s; /* of the oldest look at memory that is resident; NaN where nothing is */
+	double age_s; /* of the oldest look at memory that was resident; NaN where nothing was */
+	/* By the kernel's count, the tracer's own included: much more than sums.resident_bytes says that
+	 * memory was touched since its last look. SNAPSHOT_UNKNOWN: not known. */
+	uint64_t rss_bytes;
 	struct coverage_sums sums;
 	struct pages_unplaced unplaced; /* sums.huge_bytes holds unplaced.huge_bytes, no owner does */
 	size_t owners_at, owners_count; /* in coverage_levels(): owners that have something */

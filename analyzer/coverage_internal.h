@@ -45,6 +45,7 @@ struct coverage {
 	struct coverage_check check;
 	struct coverage_faults first_faults, last_faults; /* as the snapshots have them */
 	bool faults_known;
+	uint64_t rss_bytes; /* at the last snapshot, or SNAPSHOT_UNKNOWN */
 };
 
 void coverage_sums_add(struct coverage_sums *sums, const struct coverage_sums *more);

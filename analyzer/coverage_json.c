@@ -102,6 +102,7 @@ static json_t *row_json(const struct coverage_view *view, const struct coverage_
 	json_put_real(object, "t_s", trace_seconds(view->trace, row->time));
 	json_put_real(object, "age_s", row->age_s);
 	json_put_bool(object, "looked", row->looked);
+	json_put(object, "rss_bytes", row->rss_bytes == SNAPSHOT_UNKNOWN ? NULL : json_count(row->rss_bytes));
 	put_sums(object, view, &row->sums, row->looked);
 	put_folios(object, view, row);
 	json_put(object, "owners", row_owners(view, row));

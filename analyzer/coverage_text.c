@@ -109,9 +109,12 @@ static const char *format_age(char out[FORMAT_TEXT_BYTES], const struct coverage
 static bool print_moment(FILE *file, const struct coverage_view *view, const struct coverage_row *row,
 			 const char *which)
 {
-	char at[FORMAT_TEXT_BYTES], age[FORMAT_TEXT_BYTES];
-	fprintf(file, "\n%s, at %s (figures up to %s old)\n", which,
+	char at[FORMAT_TEXT_BYTES], age[FORMAT_TEXT_BYTES], rss[FORMAT_TEXT_BYTES];
+	fprintf(file, "\n%s, at %s (figures up to %s old", which,
 		format_seconds(at, trace_seconds(view->trace, row->time)), format_age(age, row));
+	if (row->rss_bytes != SNAPSHOT_UNKNOWN)
+		fprintf(file, "; RSS then %s, mtrace's included", format_bytes(rss, (double)row->rss_bytes));
+	fputs(")\n", file);
 	if (!print_owners(file, view, row))
 		return false;
 	print_causes(file, &row->sums);

@@ -23,7 +23,7 @@ static void write_layout(struct support_trace *trace)
 	support_settings(trace, 110 * MS, true, "thp.enabled=always\nvmstat.thp_fault_fallback=5\n");
 	support_look(trace, &support_machine, 200 * MS, AT(0), AT(64), support_layout_runs);
 	support_smaps(trace, 210 * MS, support_layout_smaps);
-	support_snapshot(trace, 500 * MS, NULL);
+	support_snapshot(trace, 500 * MS, &(struct snapshot){.rss_bytes = 9 * HUGE});
 }
 
 Test(coverage, every_byte_has_its_sum_and_its_cause)
@@ -51,6 +51,7 @@ Test(coverage, every_byte_has_its_sum_and_its_cause)
 	support_cause_is(sums, CAUSE_NOT_FAULTED, HUGE + 256 * PAGE + HUGE - 12 * PAGE);
 	cr_expect_null(coverage_sums_check(sums, true), "%s", coverage_sums_check(sums, true));
 	cr_expect_float_eq(row->age_s, 0.3, 1e-6);
+	cr_expect_eq(row->rss_bytes, 9 * HUGE);
 	support_coverage_close(&world);
 }
 
