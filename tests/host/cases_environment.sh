@@ -156,7 +156,8 @@ case_locked_memory() {
 	complete
 }
 
-# Where huge pages are always on, the shim's sparse tables would take them from the guest, and slow it down.
+# Where huge pages are always on, the shim's sparse tables would take them from the guest, and slow it down. No smaller
+# mapping than a huge page can get one.
 case_no_huge_pages_of_its_own() {
 	local mode
 	needs_native "what an emulator maps is its own"
@@ -164,7 +165,7 @@ case_no_huge_pages_of_its_own() {
 	for mode in sample full; do
 		traced "$mode" "$mode" cat /proc/self/smaps
 		awk '/^[0-9a-f]+-/ { mapping = $0; writable = $2 ~ /w/ && !/\[stack\]/ }
-			/^Size:/ { large = $2 >= 512 }
+			/^Size:/ { large = $2 >= 2048 }
 			/^VmFlags:/ && writable && large { n++; if (!/ nh( |$)/) print mapping } END { if (n < 4) print "too few mappings: " n + 0 }' \
 			"$mode.out" >"$mode.eligible"
 		[ ! -s "$mode.eligible" ] || fail "$mode: could get huge pages: $(head -n 3 "$mode.eligible" | tr '\n' ';')"
