@@ -37,8 +37,8 @@ int main(int argc, char **argv)
 		require(pthread_create(&other, NULL, open_and_close, NULL) == 0);
 		open_and_close(NULL);
 		pthread_join(other, NULL);
-		/* Where one thread opens what the other has not closed yet, nothing is loaded; the 40 failures
-		 * allocate in any case. */
+		/* Where one thread opens what the other has not closed yet, nothing is loaded; the 40
+		 * failures allocate in any case. */
 		guest_count("allocs", 80, 100000);
 	}
 	say("opened and closed");
