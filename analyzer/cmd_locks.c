@@ -188,7 +188,9 @@ int cmd_locks(int argc, char **argv)
 	int status;
 	int first = command_parse(&usage, argc, argv, &status);
 	if (first >= 0 && !isnan(options.saved_ns) && !(options.saved_ns > 0 && options.saved_ns < 1e6)) {
-		fputs("mtrace-analyze locks: --atomic-ns takes nanoseconds above 0, e.g. 5\n", stderr);
+		fputs("mtrace-analyze locks: --atomic-ns takes nanoseconds, above 0 and below 1,000,000, "
+		      "e.g. 5\n",
+		      stderr);
 		status = ERROR_USAGE;
 	} else if (first >= 0) {
 		status = run(&options, argv[first]);

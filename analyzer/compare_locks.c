@@ -1,6 +1,7 @@
 #include "analyzer/compare_locks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,11 +129,20 @@ static void add_measured(struct words *words, const struct lock_bound *bound)
 			  bound->needed_ns, bound->needed_low_ns, bound->needed_high_ns);
 }
 
+/* Infinite where they would save more time than there is. */
+static const char *gain_text(char out[32], double percent)
+{
+	if (isinf(percent))
+		return "any amount";
+	snprintf(out, 32, "%.2g%%", percent);
+	return out;
+}
+
 void compare_locks_print(const struct document *document, const struct compare *compare)
 {
 	for (size_t arm = 1; arm < compare->arm_count; arm++) {
 		struct lock_bound bound;
-		char room[1024] = "";
+		char room[1024] = "", gains[3][32];
 		struct words words = {room, sizeof room, 0};
 		if (!compare_lock_bound(compare, arm, &bound))
 			continue;
@@ -141,9 +151,11 @@ void compare_locks_print(const struct document *document, const struct compare *
 		if (!isnan(bound.arm_per_operation))
 			words_add(&words, " (%s: %.3g)", compare->arms[arm].label, bound.arm_per_operation);
 		words_add(&words,
-			  ". Were each of them 1, 5 or 20 ns cheaper, throughput could grow by %.2g%%, "
-			  "%.2g%% or %.2g%% at most.",
-			  bound.gain_percent[0], bound.gain_percent[1], bound.gain_percent[2]);
+			  ". Were each of them 1, 5 or 20 ns cheaper, throughput could grow by %s, "
+			  "%s or %s at most.",
+			  gain_text(gains[0], bound.gain_percent[0]),
+			  gain_text(gains[1], bound.gain_percent[1]),
+			  gain_text(gains[2], bound.gain_percent[2]));
 		add_measured(&words, &bound);
 		words_add(&words,
 			  " Atomics that are compiled into the program, and glibc's own locks, are not "

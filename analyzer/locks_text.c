@@ -291,7 +291,11 @@ static void print_exposure(FILE *file, const struct locks_view *view)
 	fputc('\n', file);
 	for (size_t i = 0; i < view->saved_count; i++) {
 		double percent = lock_gain_percent(&exposure, view->saved_ns[i]);
-		if (!isnan(percent))
+		if (isinf(percent))
+			fprintf(file,
+				"  each of them cannot take %.3g ns less: that is more than all the time\n",
+				view->saved_ns[i]);
+		else if (!isnan(percent))
 			fprintf(file,
 				"  if each of them took %.3g ns less, throughput could grow by at most "
 				"%.3g%%\n",

@@ -184,3 +184,20 @@ Test(cmd_locks, text_says_what_waits_and_what_is_not_seen)
 	cr_assert(strstr(text, "Not seen:"), "%s", text);
 	free(text);
 }
+
+/* 4362 instructions a second that take a millisecond less each. */
+Test(cmd_locks, more_time_than_there_is_cannot_be_saved)
+{
+	write_trace();
+	char *argv[] = {"locks", "--atomic-ns", "999999", "-o", json_path, trace_path, NULL};
+	size_t bytes;
+	cr_assert_eq(cmd_locks(6, argv), 0);
+	char *text = (char *)support_read_file(json_path, &bytes);
+	text[bytes - 1] = '\0';
+	cr_assert(strstr(text, "cannot take 1e+06 ns less"), "%s", text);
+	free(text);
+	json_t *object = run_json("--atomic-ns=999999");
+	const json_t *gain = json_array_get(json_object_get(json_object_get(object, "exposure"), "gain"), 0);
+	cr_assert(json_is_null(json_object_get(gain, "at_most_percent")));
+	json_decref(object);
+}
