@@ -123,7 +123,7 @@ static int by_value(const void *left, const void *right)
 
 static void run_kind(const struct options *options, const struct kind *kind)
 {
-	double times[REPEAT_MOST];
+	double times[REPEAT_MOST] = {0};
 	double median, least, most;
 
 	time_round(options, kind); /* warms up */
