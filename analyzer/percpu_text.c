@@ -94,6 +94,7 @@ static void print_cpus(FILE *file, const struct percpu *percpu, size_t top)
 		percpu_is_exact(percpu) ? "" : "sampled ");
 	if (!isnan(balance.max_by_mean) && !percpu_counts(percpu)->count)
 		fprintf(file, "; the busiest has %.2f times the mean of calls", balance.max_by_mean);
+	fputs(" (a realloc is a free and an allocation)", file);
 	fputs("\n   cpu     allocs/s      frees/s   from other CPUs  threads  migrations here  type\n", file);
 	for (size_t i = 0; i < count && (!top || i < top); i++)
 		fprintf(file, "%6" PRIu32 " %12.0f %12.0f %16.2f%% %8" PRIu32 " %16" PRIu64 "  %s\n",
