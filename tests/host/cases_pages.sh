@@ -124,6 +124,8 @@ quick_looks() { # LABEL HUGE-PAGE-BYTES
 }
 
 # One huge page is broken and comes back, two are broken for good, one is given back whole, which breaks nothing.
+# The guest has one of the two pages of which it gave back a part collapsed again; khugepaged may take the other. What has
+# a hole never comes back.
 case_pages_broken() {
 	local mode huge
 	huge=$(cat /sys/kernel/mm/transparent_hugepage/hpage_pmd_size 2>/dev/null) || skip "the kernel gives no huge pages here"
@@ -139,7 +141,7 @@ case_pages_broken() {
 			def sum($list; $field): $list | map(.[$field]) | add // 0;
 			(.breakers | map(.stack[0]) | unique) == ["give_back_a_part", "unmap_a_part"] and
 			(of("give_back_a_part") as $a | sum($a; "calls") == 2 and sum($a; "huge_bytes_lost") == 2 * $huge and
-				sum($a; "came_back") == 1 and sum($a; "never_came_back") == 1) and
+				sum($a; "came_back") >= 1 and sum($a; "came_back") + sum($a; "never_came_back") == 2) and
 			(of("unmap_a_part") as $u | sum($u; "calls") == 1 and sum($u; "huge_bytes_lost") == $huge and sum($u; "never_came_back") == 1)' \
 			"$mode.json" >/dev/null || fail "$mode: breakers are not as they were: $(jq -c '[.breakers[] | [.stack[0], .calls, .huge_bytes_lost, .came_back]]' "$mode.json")"
 	done
