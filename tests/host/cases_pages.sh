@@ -123,9 +123,8 @@ quick_looks() { # LABEL HUGE-PAGE-BYTES
 		skip "looks are too slow here: they take no more than 1/200 of a CPU, and come later than the guest goes on"
 }
 
-# One huge page is broken and comes back, two are broken for good, one is given back whole, which breaks nothing.
-# The guest has one of the two pages of which it gave back a part collapsed again; khugepaged may take the other. What has
-# a hole never comes back.
+# Of three huge pages that are broken one comes back, one with a hole cannot, and one may, if khugepaged passes by. A fourth
+# is given back whole, which breaks nothing.
 case_pages_broken() {
 	local mode huge
 	huge=$(cat /sys/kernel/mm/transparent_hugepage/hpage_pmd_size 2>/dev/null) || skip "the kernel gives no huge pages here"
