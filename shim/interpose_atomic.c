@@ -3,9 +3,11 @@
  * odd sizes). Each is counted and goes on to the next definition. Compilers know these names as their own, so
  * they are defined under others and named in assembler.
  *
- * A library that was opened without RTLD_GLOBAL may have brought libatomic, and its calls come here first:
- * the next definition is then asked of libatomic itself. Where there is none at all (a program looked for the
- * name by dlsym, or this object is not relocated yet) the work is done here, under a lock.
+ * Where the program brings libatomic, the next definitions are looked up before it runs: a lookup takes the
+ * loader's lock. A library that was opened without RTLD_GLOBAL may have brought libatomic later, and its
+ * calls come here first: the next definition is then asked of libatomic itself. Where there is none at all (a
+ * program looked for the name by dlsym, or this object is not relocated yet) the work is done here, under a
+ * lock.
  */
 #include "shim/hook.h"
 
@@ -13,6 +15,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "shim/lock_next.h"
 #include "shim/locks.h"
 
 typedef uint8_t word1;
@@ -71,6 +74,14 @@ static void *look_up(const char *name)
 	if (!handle)
 		handle = real.dlopen(libatomic, RTLD_LAZY);
 	return handle ? dlsym(handle, full) : NULL; /* the handle is kept: so is the function */
+}
+
+void lock_next_resolve_atomics(void)
+{
+	if (!real.dlopen("libatomic.so.1", RTLD_LAZY | RTLD_NOLOAD))
+		return;
+	for (unsigned id = 0; id < ID_COUNT; id++)
+		atomic_store_explicit(&nexts[id], look_up(names[id]), memory_order_relaxed);
 }
 
 /* NULL: there is none. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "shim/free_stack.h"
+#include "shim/locks.h"
 #include "shim/modules.h"
 #include "shim/raw.h"
 #include "shim/registry.h"
@@ -53,7 +54,9 @@ static void *run_thread(void *argument)
 	struct thread_start start = *(struct thread_start *)argument;
 	give_start(argument);
 	thread_attach_new();
-	if (!thread_self)
+	if (thread_self)
+		locks_thread_begins(thread_self);
+	else
 		registry_thread_gone(); /* without a slot nobody would count it out */
 	return start.function(start.argument);
 }

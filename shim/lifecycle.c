@@ -194,6 +194,7 @@ static void start(char **environment)
 {
 	real_resolve();
 	lock_next_resolve();
+	lock_next_resolve_atomics();
 	locks_state = LOCKS_OFF;
 	hooks_ready = 1;
 	diag_start();

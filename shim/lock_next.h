@@ -64,4 +64,7 @@ extern struct lock_next lock_next __attribute__((visibility("hidden")));
  * linked to it, but a program may look by dlsym and find our hook. */
 void lock_next_resolve(void);
 
+/* The same for libatomic, where it is there already (interpose_atomic.c). */
+void lock_next_resolve_atomics(void);
+
 #endif

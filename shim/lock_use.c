@@ -160,19 +160,18 @@ static void end_wait(struct thread *thread, const struct lock_use *use, struct l
 
 /* ---- the parts of a call ------------------------------------------------------------------------------- */
 
-/* The unwinder allocates at its first use in a thread: not in a semaphore's post, which may be a signal
- * handler's, and only where every allocator's work is known to us. */
-static bool may_warm_up(const struct thread *thread, const struct lock_use *use)
+/* Only where every allocator's work is known to us: what the unwinder allocates would be a call of the
+ * guest's. */
+void locks_thread_begins(struct thread *thread)
 {
-	return !thread->warm && !thread->sealed && capture_stack_depth && use->kind != LOCK_SEM &&
-	       thread->guard == GUARD_NONE && source_sees_all();
+	if (thread->locks && thread->guard == GUARD_NONE && !thread->sealed && source_sees_all())
+		capture_warm_up(thread);
 }
 
 static void take_stack(struct thread *thread, struct lock_use *use, uint64_t now)
 {
 	if (!use->stack_id)
 		use->stack_id = capture_stack(thread, now);
-	thread->locks->wants_warm_up |= !thread->warm;
 }
 
 static void begin(struct thread *thread, struct lock_use *use)
@@ -266,11 +265,6 @@ void locks_end(struct lock_use *use, enum lock_outcome outcome, int64_t result)
 	}
 	int error = errno;
 	end(thread, use, outcome, result);
-	if (thread->locks->wants_warm_up && outcome == LOCK_RELEASED) {
-		thread->locks->wants_warm_up = false;
-		if (may_warm_up(thread, use))
-			capture_warm_up(thread);
-	}
 	errno = error;
 }
 

@@ -8,8 +8,8 @@
  *   shared    sums of the process for what finds no table: threads without a place, handlers that interrupt
  *             the accounting of their own thread
  *
- * Nothing here waits, allocates, or changes errno, apart from the unwinder's first use in a thread, which is
- * put off to a moment when neither the lock nor the allocator can be involved.
+ * Nothing here waits, allocates, or changes errno. The unwinder's first use in a thread allocates: it is at
+ * the thread's start, or at an allocation of its own; until then its calls have no stack.
  */
 #ifndef MTRACE_LOCKS_H
 #define MTRACE_LOCKS_H
@@ -51,7 +51,6 @@ struct lock_told {
 struct lock_table {
 	uint32_t countdown; /* to the next chosen acquisition; at 1 it is the next one */
 	uint32_t held_count;
-	bool wants_warm_up; /* a stack was wanted and the unwinder was not ready */
 
 	uintptr_t atomic_frame; /* of the hook that is inside libatomic, whose functions call each other; 0:
 				   none */
@@ -87,6 +86,9 @@ void locks_forget(void);
  * sums. */
 void locks_attach(struct thread *thread);
 
+/* The calling thread has just begun and holds nothing: makes its stacks ready to be recorded. */
+void locks_thread_begins(struct thread *thread);
+
 /* Of the slot with this index; NULL: none. */
 struct lock_table *locks_table(uint32_t index);
 
@@ -111,7 +113,7 @@ ALWAYS_INLINE struct thread *locks_enter(void)
 ALWAYS_INLINE struct thread *locks_enter_release(void)
 {
 	struct thread *thread = locks_enter();
-	return likely(thread && !thread->locks->held_count && !thread->locks->wants_warm_up) ? thread : NULL;
+	return likely(thread && !thread->locks->held_count) ? thread : NULL;
 }
 
 /* As locks_enter, where the acquisition is not to be chosen and no chosen one is held. */
