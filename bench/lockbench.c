@@ -6,7 +6,6 @@
  * tables show as well. A second thread sleeps: glibc takes cheaper ways while there is only one, and a tracer
  * may bring one.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -15,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "bench/number.h"
 
 enum { LOCKS_MOST = 4096, REPEAT_MOST = 101 };
 
@@ -157,27 +158,14 @@ static int run(const struct options *options)
 
 /* ---- command line ---- */
 
-static bool read_number(const char *name, const char *text, uint64_t most, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-	if (*value >= 1 && *value <= most && !errno && !*end)
-		return true;
-	fprintf(stderr, "lockbench: %s %s: expected a whole number from 1 to %llu\n", name, text ? text : "",
-		(unsigned long long)most);
-	return false;
-}
-
 static bool read_option(struct options *options, const char *name, const char *value)
 {
 	if (!strcmp(name, "-pairs"))
-		return read_number(name, value, UINT64_C(1) << 48, &options->pairs);
+		return number_read("lockbench", name, value, UINT64_C(1) << 48, &options->pairs);
 	if (!strcmp(name, "-locks"))
-		return read_number(name, value, LOCKS_MOST, &options->locks);
+		return number_read("lockbench", name, value, LOCKS_MOST, &options->locks);
 	if (!strcmp(name, "-repeat"))
-		return read_number(name, value, REPEAT_MOST, &options->repeat);
+		return number_read("lockbench", name, value, REPEAT_MOST, &options->repeat);
 	fprintf(stderr, "lockbench: %s: unknown option (see --help)\n", name);
 	return false;
 }

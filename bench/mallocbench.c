@@ -6,7 +6,6 @@
  * each other is the allocator's (or a tracer's). Per thread count the measurement is repeated and the median
  * printed.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/number.h"
 #include "bench/timing.h"
 
 enum { SIZE_LEAST = 16, SIZE_SPREAD = 512, THREADS_MOST = 1024, REPEAT_MOST = 101 };
@@ -211,29 +211,16 @@ static int run(const struct options *options)
 
 /* ---- command line ---- */
 
-static bool read_number(const char *name, const char *text, uint64_t most, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-	if (*value >= 1 && *value <= most && !errno && !*end)
-		return true;
-	fprintf(stderr, "mallocbench: %s %s: expected a whole number from 1 to %llu\n", name,
-		text ? text : "", (unsigned long long)most);
-	return false;
-}
-
 static bool read_option(struct options *options, const char *name, const char *value)
 {
 	if (!strcmp(name, "-threads"))
-		return read_number(name, value, THREADS_MOST, &options->threads);
+		return number_read("mallocbench", name, value, THREADS_MOST, &options->threads);
 	if (!strcmp(name, "-pairs"))
-		return read_number(name, value, UINT64_C(1) << 48, &options->pairs);
+		return number_read("mallocbench", name, value, UINT64_C(1) << 48, &options->pairs);
 	if (!strcmp(name, "-window"))
-		return read_number(name, value, 1 << 24, &options->window);
+		return number_read("mallocbench", name, value, 1 << 24, &options->window);
 	if (!strcmp(name, "-repeat"))
-		return read_number(name, value, REPEAT_MOST, &options->repeat);
+		return number_read("mallocbench", name, value, REPEAT_MOST, &options->repeat);
 	fprintf(stderr, "mallocbench: %s: unknown option (see --help)\n", name);
 	return false;
 }
