@@ -117,13 +117,13 @@ void looks_finish(void)
 		pagescan_close();
 }
 
-void looks_write_snapshot(uint64_t watermark)
+bool looks_write_snapshot(uint64_t watermark)
 {
 	struct snapshot snapshot;
 	snapshot_take(&snapshot, config.interval_ms);
 	snapshot.mark.watermark = watermark;
-	tracefile_append(BLOCK_SNAPSHOT, &snapshot, sizeof snapshot,
-			 (struct block_times){snapshot.mark.time, snapshot.mark.time}, 1);
+	return tracefile_append(BLOCK_SNAPSHOT, &snapshot, sizeof snapshot,
+				(struct block_times){snapshot.mark.time, snapshot.mark.time}, 1);
 }
 
 void looks_want_whole(void)

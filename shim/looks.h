@@ -19,7 +19,8 @@ bool looks_take(uint64_t now_ns, uint64_t watermark);
 
 /* At the end: everything once more, but the snapshot. */
 void looks_finish(void);
-void looks_write_snapshot(uint64_t watermark);
+/* False where the disk refused it. */
+bool looks_write_snapshot(uint64_t watermark);
 
 /* The next looks tell of everything, not of what has changed: for a trace whose older blocks are overwritten,
  * or that goes on after its end. */

@@ -132,7 +132,7 @@ static void write_end(void)
 	end.mark.watermark = end.mark.time;
 	if (!tracefile_append(BLOCK_END, &end, sizeof end, (struct block_times){end.mark.time, end.mark.time},
 			      TRACEFILE_PLAIN))
-		return; /* the rings stay: they hold the counters that the file lacks */
+		return;
 	tracefile_end();
 	writer_files_drop_rings();
 }
@@ -157,8 +157,10 @@ static void finish(void)
 	keyframe_write_threads();
 	if (config.max_mib || rings_shared(COUNTER_LOST_DISK))
 		keyframe_write_all();
-	looks_write_snapshot(writer.watermark);
-	write_end();
+	/* An end record is small, and may find room where the last counters found none: a trace without them
+	 * is not complete, and the rings stay, which have them. */
+	if (looks_write_snapshot(writer.watermark))
+		write_end();
 }
 
 /* ---- the thread
