@@ -19,14 +19,20 @@ static inline bool is_touchy(const pthread_mutex_t *mutex)
 	return mutex->__data.__kind & (KIND_ROBUST | KIND_PRIO_PROTECT);
 }
 
+/* No system call where it can be helped: under strict seccomp it would kill. */
+static uint32_t own_tid(void)
+{
+	const struct thread *thread = locks_enter();
+	return thread ? thread->slot->kernel_tid : (uint32_t)raw_tid();
+}
+
 /* By a look at the lock word: somebody else, who is alive, has it. */
 static bool is_taken(pthread_mutex_t *mutex)
 {
 	uint32_t word = (uint32_t) * (volatile int *)&mutex->__data.__lock;
 	if (!(mutex->__data.__kind & KIND_ROBUST))
-		return (word & ~CEILING_MASK) && mutex->__data.__owner != raw_tid();
-	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED) &&
-	       (word & FUTEX_TID_MASK) != (uint32_t)raw_tid();
+		return (word & ~CEILING_MASK) && (uint32_t)mutex->__data.__owner != own_tid();
+	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED) && (word & FUTEX_TID_MASK) != own_tid();
 }
 
 #define TOUCHY_MUTEX(call_, lock_, wait)                                                                     \
