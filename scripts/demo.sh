@@ -82,5 +82,5 @@ say "demo: analyzing"
 build/mtrace-analyze report "$out/demo.mtr" --ycsb "$out/ycsb-run.txt" -o "$out/report"
 say
 say "demo: open $root/$out/report/index.html in a browser; the trace is $out/demo.mtr,"
-say "      questions to it: build/mtrace-analyze info|sites|export $out/demo.mtr (--help)"
+say "      questions to it: build/mtrace-analyze info|sites|hugepages|percpu|export $out/demo.mtr (--help)"
 how_with_mongod
